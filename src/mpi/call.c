@@ -19,6 +19,7 @@ static pthread_rwlock_t gate = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP
 static _Atomic int level;   /* set before the first mpi_enter */
 static bool closed;         /* under gate: MPI is finalised or about to be */
 static _Atomic bool fenced; /* the attribute could not be set: every mpi_enter asks MPI_Finalized */
+static bool forked;         /* MPI is another process's */
 
 struct quarantined {
 	struct quarantined *next;
@@ -35,8 +36,33 @@ static bool finalised(void)
 	return done != 0;
 }
 
+/* MPI's connections are the parent's, and another thread of it may have held the lock. */
+static void child_forked(void)
+{
+	gate = (pthread_rwlock_t)PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
+	closed = forked = true;
+}
+
+static void watch_forks_once(void)
+{
+	pthread_atfork(NULL, NULL, child_forked);
+}
+
+void mpi_watch_forks(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, watch_forks_once);
+}
+
+bool mpi_is_the_parents(void)
+{
+	return forked;
+}
+
 void mpi_open(int thread_level, bool watched)
 {
+	mpi_watch_forks();
 	atomic_store(&level, thread_level);
 	if (!watched)
 		atomic_store(&fenced, true);

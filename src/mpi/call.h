@@ -21,12 +21,18 @@ void mpi_open(int thread_level, bool watched);
 /* mpi_close: waits for the threads inside MPI; every later mpi_enter returns false. */
 void mpi_close(void);
 
+/* mpi_watch_forks: before MPI begins; a process that is forked later makes no call of MPI.
+ * mpi_is_the_parents: is this one? */
+void mpi_watch_forks(void);
+bool mpi_is_the_parents(void);
+
 /* mpi_level: MPI's thread level; mpi_level_name: its name, "MPI_THREAD_MULTIPLE". */
 int mpi_level(void);
 const char *mpi_level_name(int level);
 
 /* mpi_enter, mpi_leave: enclose every group of MPI calls; the calls between them must not block.  Below
- * MPI_THREAD_MULTIPLE one thread enters at a time.  false: MPI is finalised: make no call, do not leave. */
+ * MPI_THREAD_MULTIPLE one thread enters at a time.  false: MPI is finalised, or the parent's: make no call, do not
+ * leave. */
 bool mpi_enter(void);
 void mpi_leave(void);
 

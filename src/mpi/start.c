@@ -79,6 +79,7 @@ static choir_status start(const choir_bootstrap *bootstrap, int64_t deadline_ms)
 
 	if (helper == NULL)
 		return choir_transport_error(CHOIR_NO_MEMORY, "no memory to start MPI");
+	mpi_watch_forks();
 	st = pmi_open(bootstrap, &wire);
 	if (st != CHOIR_SUCCESS) {
 		free(helper);

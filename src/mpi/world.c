@@ -18,6 +18,7 @@ static choir_status initialise(void)
 	MPI_Initialized(&there);
 	if (there)
 		return CHOIR_SUCCESS;
+	mpi_watch_forks();
 	rc = MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided);
 	if (rc != MPI_SUCCESS)
 		return choir_transport_error(CHOIR_TRANSPORT,
@@ -79,6 +80,9 @@ choir_status choir_finalize_world(void)
 {
 	int over = 0, rc = MPI_SUCCESS;
 
+	if (mpi_is_the_parents())
+		return choir_transport_error(CHOIR_ARGUMENT,
+		                             "choir_finalize_world: MPI belongs to the process before fork");
 	if (mpi_leave_started())
 		return CHOIR_SUCCESS;
 	pthread_mutex_lock(&world_lock);

@@ -14,6 +14,7 @@ from __future__ import annotations
 import ctypes as ct
 import itertools
 import logging
+import os
 import threading
 import weakref
 from collections import deque
@@ -32,6 +33,15 @@ _waiting: dict[int, Event] = {}  # events with callbacks, by the number that the
 _numbers = itertools.count(1)
 _orphans: deque[tuple[int, Any]] = deque()
 _open: weakref.WeakSet[Event] = weakref.WeakSet()
+
+
+def _forget() -> None:
+    """Collectives in flight are those of the process before fork."""
+    for each in (_waiting, _orphans, _open):
+        each.clear()  # type: ignore[attr-defined]
+
+
+os.register_at_fork(after_in_child=_forget)
 
 
 def sweep() -> None:

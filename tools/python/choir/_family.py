@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes as ct
+import os
 from typing import Any, NamedTuple, Sequence
 
 from ._abi import CommConfig, CommGroup
@@ -13,6 +14,7 @@ from ._numbers import array, milliseconds, number
 
 #: the comms that are open, also those that nobody names: their calls may be in flight when the interpreter exits
 live: set[Any] = set()
+os.register_at_fork(after_in_child=live.clear)
 
 
 class GroupPlace(NamedTuple):
