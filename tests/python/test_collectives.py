@@ -309,6 +309,33 @@ class Dense(unittest.TestCase):
         self.ranks(fn, ranks_per_node=1, name="test", rules="allreduce: ring")
 
 
+class ReadOnly(unittest.TestCase):
+    """An array may be read-only wherever it is only read: refused on one rank, the others would wait."""
+
+    def test_rooted_calls(self):
+        def constant(value):
+            x = np.full(4, value, np.float32)
+            x.flags.writeable = False
+            return x
+
+        def fn(comm):
+            root, mine, x = comm.rank == 1, constant(comm.rank), np.zeros(4, np.float32)
+            comm.reduce(mine, x, root=1)
+            np.testing.assert_array_equal(x, 3 if root else 0)
+            comm.reduce_multi([(mine, x)] if root else [mine], root=1)
+            np.testing.assert_array_equal(x, 3 if root else 0)
+            comm.broadcast(mine if root else x, root=1)
+            np.testing.assert_array_equal(x, 3 if root else 1)
+            comm.broadcast_multi([constant(7) if root else x], root=1)
+            np.testing.assert_array_equal(x, 3 if root else 7)
+            if root:
+                for call in (lambda: comm.reduce(mine, root=1), lambda: comm.broadcast(x, mine, root=1)):
+                    with self.assertRaisesRegex(choir.ArgumentError, "cannot be written"):
+                        call()
+
+        run_ranks(3, fn, deadline=5)
+
+
 class Failures(unittest.TestCase):
     def test_mismatch(self):
         raised = []

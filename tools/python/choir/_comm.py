@@ -107,10 +107,11 @@ def _call(after: Any = None, deps: Any = None, deadline: float | None = None, op
     return call, held
 
 
-def _pair(send: Any, recv: Any) -> tuple[Operand, Operand]:
+def _pair(send: Any, recv: Any, written: bool = True) -> tuple[Operand, Operand]:
+    """written: this rank's recv is."""
     a = operand(send)
     b = a if recv is None or recv is send else operand(recv)
-    if not b.writable:
+    if written and not b.writable:
         raise ArgumentError("the receive array cannot be written")
     if a.dtype != b.dtype:
         raise ArgumentError(f"send is {DType(a.dtype).name}, recv is {DType(b.dtype).name}")
@@ -184,21 +185,21 @@ class Comm(Family, Persistent):
 
     def broadcast_multi(self, tensors: Iterable[Any], root: int = 0, wait: bool = True, **call: Any) -> Any:
         """A broadcast of each array of a list, of any data types, as one call.  (send, recv) stands for an array."""
-        array, held = _tensors(tensors)
+        array, held = _tensors(tensors, written=lambda recv: recv is not None or self.rank != root)
         args = (self._handle, array, len(array), number("root", root))
         return self._go(lib.choir_broadcast_multi, args, (array, held), wait, call)
 
     def reduce_multi(self, tensors: Iterable[Any], op: Op | Operator | str = "sum", root: int = 0, wait: bool = True,
                      **call: Any) -> Any:  # fmt: skip
         """A reduce of each array of a list, of any data types, as one call.  (send, recv) stands for an array."""
-        array, held = _tensors(tensors)
+        array, held = _tensors(tensors, written=lambda _: self.rank == root)
         args = (self._handle, array, len(array), _op(op, self), number("root", root))
         return self._go(lib.choir_reduce_multi, args, (array, held), wait, call)
 
     def reduce(self, send: Any, recv: Any = None, op: Op | Operator | str = "sum", root: int = 0, wait: bool = True,
                **call: Any) -> Any:  # fmt: skip
         """recv of the root = op over all ranks of send.  On the other ranks recv is not looked at."""
-        a, b = _pair(send, recv if self.rank == root else None)
+        a, b = _pair(send, recv if self.rank == root else None, self.rank == root)
         _at_least(b.count, a.count, "recv")
         args = (self._handle, a.buffer, b.buffer, a.count, a.dtype, _op(op, self), number("root", root))
         return self._go(lib.choir_reduce, args, (send, recv), wait, call)
@@ -310,7 +311,7 @@ class Comm(Family, Persistent):
 
     def broadcast(self, array: Any, recv: Any = None, root: int = 0, wait: bool = True, **call: Any) -> Any:
         """The array of every rank = the root's.  With recv the root's array is sent from, and recv is filled."""
-        a, b = _pair(array, recv)
+        a, b = _pair(array, recv, recv is not None or self.rank != root)
         _at_least(b.count, a.count, "recv")
         args = (self._handle, a.buffer, b.buffer, a.count, a.dtype, number("root", root))
         return self._go(lib.choir_broadcast, args, (array, recv), wait, call)
@@ -613,12 +614,13 @@ def _end(counts: Sequence[int], displacements: Sequence[int] | None) -> int:
     return max((at + n for at, n in zip(displacements, counts) if n), default=0)
 
 
-def _tensors(tensors: Iterable[Any], sends: int = 1, recvs: int = 1) -> tuple[Any, Any]:
-    """A choir_tensor of each array; send and recv hold its count so many times."""
+def _tensors(tensors: Iterable[Any], sends: int = 1, recvs: int = 1,
+             written: Callable[[Any], bool] = lambda recv: True) -> tuple[Any, Any]:  # fmt: skip
+    """A choir_tensor of each array; send and recv hold its count so many times.  written: is this recv?"""
     pairs = [one if isinstance(one, tuple) else (one, None) for one in tensors]
     array = (Tensor * len(pairs))()
     for slot, (send, recv) in zip(array, pairs):
-        a, b = _pair(send, recv)
+        a, b = _pair(send, recv, written(recv))
         count = b.count if sends > 1 else a.count
         _at_least(a.count, count * sends, "send")
         _at_least(b.count, count * recvs, "recv")
