@@ -2,9 +2,11 @@
 """Events: waited for, asked for, called back from, awaited, and chained."""
 
 import asyncio
+import gc
 import threading
 import unittest
 import weakref
+from unittest import mock
 
 import choir
 import numpy as np
@@ -72,6 +74,29 @@ class Events(unittest.TestCase):
         self.assertTrue(started.wait(30))
         later[0].wait()
         self.assertEqual((x[0], y[0]), (4, 4))
+
+    def test_a_start_that_is_interrupted(self):
+        """Between the library's start of the call and the event's return: the arrays live as long as the call."""
+        for owner, name, call in (
+            (choir._comm, "choir_allreduce", lambda comm, x: comm.allreduce(x, wait=False)),
+            (choir._comm, "choir_sparse_allreduce", lambda comm, x: comm.sparse_allreduce(np.arange(4), x, wait=False)),
+        ):
+            start, xs = getattr(owner.lib, name), [np.ones(4) for _ in range(2)]
+
+            def interrupted(*args, start=start):
+                start(*args)
+                raise KeyboardInterrupt
+
+            gone = weakref.ref(xs[0])
+            with mock.patch.object(owner.lib, name, interrupted), self.assertRaises(KeyboardInterrupt):
+                call(self.comms[0], xs[0])
+            del xs[0]
+            gc.collect()
+            self.assertIsNotNone(gone(), name)
+            call(self.comms[1], xs[0]).wait()
+            self.comms[0].flush()
+            choir._event.sweep()
+            self.assertIsNone(gone(), name)
 
     def test_a_dropped_event_holds_nothing_once_the_comm_is_closed(self):
         for ends_by in (None, KeyError):

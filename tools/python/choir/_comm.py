@@ -415,10 +415,9 @@ class Comm(Family, Persistent):
         width = values.shape[1:] if hasattr(values, "shape") else ()
         counts, dtypes, args, kept = self._sparse(indices, values, None, None, op, coalesce, wire)
         block, held = _call(**call) if call else (None, None)
-        handle = ct.c_void_p()
-        check(lib.choir_sparse_allreduce(*args, block, _byref(handle)))
         maker = _numpy_result(width) if make is None else _made_by(make)
-        event = SparseEvent(handle.value or 0, (indices, values, kept, held), counts, dtypes, maker)
+        event = SparseEvent((indices, values, kept, held), counts, dtypes, maker)
+        check(lib.choir_sparse_allreduce(*args, block, event._out))
         return event.wait() if wait else event
 
     def sparse_allreduce_init(self, indices: Any, values: Any, out_indices: Any, out_values: Any,
@@ -591,15 +590,15 @@ class Comm(Family, Persistent):
             block, kept = _call(**options)
             held = (held, kept)
         if wait:
+            if _group.depth:
+                _group.held.append(held)
             status = fn(*args, block, None)
             if status or pending:
                 check(status)
-            if _group.depth:
-                _group.held.append(held)
             return None
-        handle = ct.c_void_p()
-        check(fn(*args, block, _byref(handle)))
-        return Event(handle.value or 0, held)
+        event = Event(held)
+        check(fn(*args, block, event._out))
+        return event
 
     def _init(self, fn: Any, args: tuple, held: Any, options: dict[str, Any]) -> Request:
         block, kept = _call(**options) if options else (None, None)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Events: the end of a collective, waited for, asked for, awaited, or chained to.
 
-Note [arrays in flight].  A collective reads and writes arrays until its event is complete.  The event holds them.  One
-that is dropped earlier goes to ``_orphans`` with its arrays, which later calls look through; so no thread of the
-library ever has to enter Python to let go of them.
+Note [arrays in flight].  A collective reads and writes arrays until its event is complete.  The event holds them.  It
+is made before the library starts the call and fills in the handle, so that no exception comes between.  One that is
+dropped earlier goes to ``_orphans`` with its arrays, which later calls look through; so no thread of the library ever
+has to enter Python to let go of them.
 
 Note [callbacks].  Threads of the library run Python for ``add_done_callback`` and for callables of operators.  All
 comms are destroyed when the interpreter begins to exit, and destroying waits for both, so none comes later.
@@ -91,10 +92,10 @@ class Event:
     be given to other calls (``after=``), and to OpenCL queues (``choir.queue_wait``).
     """
 
-    __slots__ = ("_handle", "_held", "_callbacks", "_fired", "_registered", "__weakref__")
+    __slots__ = ("_cell", "_held", "_callbacks", "_fired", "_registered", "__weakref__")
 
-    def __init__(self, handle: int, held: Any) -> None:
-        self._handle = handle
+    def __init__(self, held: Any) -> None:
+        self._cell = ct.c_void_p()
         self._held = held
         self._callbacks: list[Callable[[Event], Any]] | None = []
         self._fired = False
@@ -102,6 +103,15 @@ class Event:
         if _orphans:
             sweep()
         _open.add(self)
+
+    @property
+    def _handle(self) -> int:
+        return self._cell.value or 0
+
+    @property
+    def _out(self) -> Any:
+        """For the library's call that starts the collective."""
+        return ct.byref(self._cell)
 
     def done(self) -> bool:
         """True once the collective ended, well or not.  Does not block, and drives nothing."""
@@ -217,9 +227,8 @@ class Event:
         return lib.choir_event_wire_bytes(self._handle)
 
     def __del__(self) -> None:
-        handle, self._handle = self._handle, 0
-        if handle:
-            _orphans.append((handle, self._held))
+        if self._handle:
+            _orphans.append((self._handle, self._held))
 
 
 class SparseEvent(Event):
@@ -227,8 +236,8 @@ class SparseEvent(Event):
 
     __slots__ = ("_make", "_result", "_counts", "_dtypes")
 
-    def __init__(self, handle: int, held: Any, counts: Any, dtypes: tuple[DType, DType], make: Any) -> None:
-        super().__init__(handle, held)
+    def __init__(self, held: Any, counts: Any, dtypes: tuple[DType, DType], make: Any) -> None:
+        super().__init__(held)
         self._counts = counts
         self._dtypes = dtypes
         self._make = make

@@ -31,8 +31,8 @@ class CommEvent(Event):
 
     __slots__ = ("_make", "_made")
 
-    def __init__(self, handle: int, held: Any, make: Any) -> None:
-        super().__init__(handle, held)
+    def __init__(self, held: Any, make: Any) -> None:
+        super().__init__(held)
         self._make = make
         self._made: Any = None
 
@@ -94,11 +94,12 @@ class Family:
 
     def split_start(self, color: int, key: int = 0, **settings: Any) -> CommEvent:
         """The same, at once: an event whose ``wait`` returns the comm.  No other collective call until then."""
-        made, handle = ct.c_void_p(), ct.c_void_p()
+        made = ct.c_void_p()
+        event = CommEvent((made, self), lambda: self._child(made))
         config = ct.byref(make_config(**settings)) if settings else None
         place = number("color", color), number("key", key)
-        check(lib.choir_comm_split_start(self._handle, *place, config, ct.byref(made), ct.byref(handle)))
-        return CommEvent(handle.value or 0, (made, self), lambda: self._child(made))
+        check(lib.choir_comm_split_start(self._handle, *place, config, ct.byref(made), event._out))
+        return event
 
     def group_split(self, rule: str, **settings: Any) -> Any:
         """The comm of this rank's group by a rule: "all", "consecutive, size=4", "orthogonal, size=2, stride=2"."""

@@ -84,9 +84,9 @@ class CountsEvent(Event):
     @classmethod
     def of(cls, event: Event, counts: Any) -> CountsEvent:
         """Takes the place of an event."""
-        handle, event._handle = event._handle, 0
-        made = cls(handle, event._held)
+        made = cls(event._held)
         made._counts, made._result = counts, None
+        made._cell, event._cell = event._cell, made._cell
         return made
 
     def _outcome(self) -> Any:

@@ -21,8 +21,8 @@ class TopKEvent(Event):
 
     __slots__ = ("_pairs", "_counts")
 
-    def __init__(self, handle: int, held: Any, pairs: Any, counts: Any) -> None:
-        super().__init__(handle, held)
+    def __init__(self, held: Any, pairs: Any, counts: Any) -> None:
+        super().__init__(held)
         self._pairs = pairs
         self._counts = counts
 
@@ -124,15 +124,13 @@ class TopK:
             _at_least(counts.count, self._comm.size, "rank_pairs")
             out.rank_pairs_p = ct.cast(rank_pairs.ctypes.data, ct.POINTER(ct.c_size_t))
         block, kept = _call(**call) if call else (None, None)
-        handle = ct.c_void_p()
+        event = TopKEvent((gradient, dense, pairs, involved, rank_pairs, indices, room, kept, self), pairs, room)
         if indices is None:
-            check(lib.choir_topk_allreduce(self._handle, a.buffer, ct.byref(out), block, ct.byref(handle)))
+            check(lib.choir_topk_allreduce(self._handle, a.buffer, ct.byref(out), block, event._out))
         else:
             own = operand(indices)
             args = (self._handle, a.buffer, own.buffer, own.count, own.dtype, ct.byref(out))
-            check(lib.choir_topk_allreduce_at(*args, block, ct.byref(handle)))
-        held = (gradient, dense, pairs, involved, rank_pairs, indices, room, kept, self)
-        event = TopKEvent(handle.value or 0, held, pairs, room)
+            check(lib.choir_topk_allreduce_at(*args, block, event._out))
         return event.wait() if wait else event
 
     def allreduce_multi(self, tensors: Iterable[Any], wait: bool = True, **call: Any) -> Any:

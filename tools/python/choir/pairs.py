@@ -31,8 +31,8 @@ class PairsEvent(Event):
 
     __slots__ = ("_result", "_finish")
 
-    def __init__(self, handle: int, held: Any, finish: Callable[[], Any]) -> None:
-        super().__init__(handle, held)
+    def __init__(self, held: Any, finish: Callable[[], Any]) -> None:
+        super().__init__(held)
         self._finish = finish
         self._result: Any = None
 
@@ -54,9 +54,9 @@ def _device(device: Any) -> Any:
 
 def _go(fn: Any, device: Any, args: tuple, held: Any, finish: Callable[[], Any], wait: bool, call: Any) -> Any:
     block, kept = _call(**call) if call else (None, None)
-    where, handle = _device(device), ct.c_void_p()
-    check(fn(where._handle, *args, block, ct.byref(handle)))
-    event = PairsEvent(handle.value or 0, (held, kept, where), finish)
+    where = _device(device)
+    event = PairsEvent((held, kept, where), finish)
+    check(fn(where._handle, *args, block, event._out))
     return event.wait() if wait else event
 
 
