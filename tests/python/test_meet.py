@@ -157,6 +157,18 @@ class Tcp(unittest.TestCase):
             with self.assertRaisesRegex(choir.DeadlineError, words):
                 self.enter(rank, deadline=0.3)
 
+    def test_before_python_3_10(self):
+        """socket.timeout was no TimeoutError."""
+        older = type("TimeoutError", (OSError,), {})
+        with unittest.mock.patch.object(_meet, "TimeoutError", older, create=True):
+            with self.assertRaisesRegex(choir.DeadlineError, "rank 1 did not come"):
+                _meet.over_tcp(0, 2, "127.0.0.1", free_port(), SECRET, 0.2)
+            ours, theirs = socket.socketpair()
+            with theirs, _meet.Meeting(1, 2, 0.2) as meeting:
+                meeting.channels = {0: _meet._Channel(ours, None, b"b")}
+                with self.assertRaisesRegex(choir.DeadlineError, "a process did not answer"):
+                    meeting.gather(b"mine")
+
     def test_sizes_differ(self):
         got = meet(2, lambda rank: self.enter(rank, 2 + rank))
         self.assertRegex(str(got[0]), "rank 1 is one of 3, rank 0 of 2")

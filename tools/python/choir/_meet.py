@@ -176,7 +176,7 @@ class Meeting:
                     raise self._late(f"rank{'s' * (len(absent) > 1)} {', '.join(map(str, absent))} did not come")
                 try:
                     sock = listener.accept()[0]
-                except TimeoutError:
+                except (TimeoutError, socket.timeout):  # the same from Python 3.10 on
                     continue
                 threading.Thread(target=introduce, args=(sock,), daemon=True).start()
         if problem:
@@ -219,7 +219,7 @@ class Meeting:
             for rank in range(1, self.size):
                 self.channels[rank].send(whole)
             return whole
-        except TimeoutError:
+        except (TimeoutError, socket.timeout):  # the same from Python 3.10 on
             raise self._late("a process did not answer") from None
         except (ConnectionResetError, BrokenPipeError):
             raise TransportError(_CLOSED) from None
