@@ -109,16 +109,16 @@ choir_status call_read_struct(const char *call, const char *what, const char *in
 	return CHOIR_SUCCESS;
 }
 
-static choir_status check_tag(const char *call, int64_t tag, bool takes_tag)
+static choir_status check_tag(const char *call, int64_t tag, unsigned takes)
 {
-	if (tag != 0 && !takes_tag)
+	if (tag != 0 && !(takes & CALL_TAKES_TAG))
 		return error_set(CHOIR_ARGUMENT, "%s: tag is %lld, which is for send, recv and sendrecv only", call,
 		                 (long long)tag);
 	if (tag < 0)
 		return error_set(CHOIR_ARGUMENT,
 		                 "%s: tag is %lld: there is no wildcard, a recv names the tag of its message", call,
 		                 (long long)tag);
-	if (tag > INT32_MAX) /* which is that of splits */
+	if (tag >= CALL_SPLIT_TAG && !(takes & CALL_TAKES_SPLIT_TAG))
 		return error_set(CHOIR_ARGUMENT, "%s: tag is %lld; the largest is 2147483646", call, (long long)tag);
 	return CHOIR_SUCCESS;
 }
@@ -140,7 +140,7 @@ choir_status call_read(const char *call, const choir_call *given, unsigned takes
 		                 read.factor);
 	if (read.key != NULL && read.key[0] == '\0')
 		return error_set(CHOIR_ARGUMENT, "%s: an empty key", call);
-	TRY(check_tag(call, read.tag, (takes & CALL_TAKES_TAG) != 0));
+	TRY(check_tag(call, read.tag, takes));
 	if (read.name == NULL)
 		read.name = call;
 	*out = read;

@@ -34,7 +34,10 @@ choir_status call_read_struct(const char *call, const char *what, const char *in
 
 /* call_read: the caller's choir_call (NULL = defaults) checked and completed.  takes: of enum call_takes, the members
  * that the call takes other values of than the default. */
-enum call_takes { CALL_TAKES_FACTOR = 1, CALL_TAKES_TAG = 2 };
+enum call_takes { CALL_TAKES_FACTOR = 1, CALL_TAKES_TAG = 2, CALL_TAKES_SPLIT_TAG = 4 };
+
+/* Of the messages that a split exchanges on its parent: they match no call of the program's. */
+enum { CALL_SPLIT_TAG = INT32_MAX };
 choir_status call_read(const char *call, const choir_call *given, unsigned takes, choir_call *out);
 
 /* call_takes_no_options: ARGUMENT if the caller gave some. */

@@ -11,6 +11,7 @@ struct call_form {
 	const char *name;             /* "choir_allreduce" */
 	enum collective collective;   /* what the buffers hold, and what it takes: its row in algo/collective.def */
 	bool padded;                  /* of a list: a tensor's count is that of all blocks together */
+	bool of_split;                /* the library's own, with the tag of splits */
 	/* Checks all that can be checked, chooses and plans; nothing is sent, enqueued or changed. */
 	choir_status (*prepare)(choir_comm *comm, const struct call_key *key, const choir_call *call,
 	                        struct prepared **out_p);
@@ -22,7 +23,7 @@ static inline unsigned call_takes(const struct call_key *key)
 	enum collective collective = key->form->collective;
 
 	if (collective_has(collective, TRAIT_PAIR))
-		return CALL_TAKES_TAG;
+		return key->form->of_split ? CALL_TAKES_TAG | CALL_TAKES_SPLIT_TAG : CALL_TAKES_TAG;
 	return collective_has(collective, TRAIT_REDUCES) && key->op == CHOIR_OP_PREMUL_SUM ? CALL_TAKES_FACTOR : 0;
 }
 

@@ -3,6 +3,7 @@
  * any. */
 #include "api/dense.h"
 #include "api/options.h"
+#include "api/pair_calls.h"
 #include "api/request.h"
 #include "api/start.h"
 
@@ -135,4 +136,25 @@ choir_status choir_sendrecv_init(choir_comm *comm, choir_buffer send, size_t sen
 		                .source = source };
 
 	return request_create(comm, &key, call, request_p);
+}
+
+static const struct call_form of_split = { .name = "choir_sendrecv",
+	                                   .collective = COLLECTIVE_SEND,
+	                                   .of_split = true,
+	                                   .prepare = prepare_sendrecv };
+
+choir_status split_sendrecv(choir_comm *comm, size_t bytes, const void *send, int dest, void *recv, int source)
+{
+	choir_call call = CHOIR_CALL_INIT;
+	struct call_key key = { .form = &of_split,
+		                .send = choir_host((void *)send),
+		                .recv = choir_host(recv),
+		                .count = bytes,
+		                .recv_count = bytes,
+		                .dtype = CHOIR_U8,
+		                .peer = dest,
+		                .source = source };
+
+	call.tag = CALL_SPLIT_TAG;
+	return start_call(comm, &key, &call, NULL);
 }

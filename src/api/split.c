@@ -9,6 +9,7 @@
 
 #include "api/join.h"
 #include "api/comm_life.h"
+#include "api/pair_calls.h"
 #include "api/split_claims.h"
 #include "api/options.h"
 #include "api/bootstrap.h"
@@ -51,16 +52,13 @@ static choir_status exchange_all(const struct split *split, const void *mine, si
 static choir_status exchange_rounds(const struct split *split, unsigned char *blocks, size_t bytes)
 {
 	int n = split->n_parties, me = split->me;
-	choir_call call = CHOIR_CALL_INIT;
 
-	call.tag = SPLIT_TAG;
 	for (int have = 1; have < n; have *= 2) {
 		int more = have < n - have ? have : n - have, before = split->leaders[(me - have + n) % n],
 		    behind = split->leaders[(me + have) % n];
 		size_t some = (size_t)more * bytes;
 
-		TRY(choir_sendrecv(split->leader, choir_host(blocks), some, before,
-		                   choir_host(blocks + (size_t)have * bytes), some, behind, CHOIR_U8, &call, NULL));
+		TRY(split_sendrecv(split->leader, some, blocks, before, blocks + (size_t)have * bytes, behind));
 	}
 	return CHOIR_SUCCESS;
 }

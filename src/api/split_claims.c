@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/split_claims.h"
 
+#include "api/pair_calls.h"
+
 #include <choir/group.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,15 +48,12 @@ static choir_status exchange_round(const struct split_calls *split, const int *a
 	int n = split->how->n_ranks, more = have < n - have ? have : n - have;
 	size_t count = (size_t)more * sizeof *blocks;
 	choir_status st = choir_group_begin(), ended;
-	choir_call call = CHOIR_CALL_INIT;
 
-	call.tag = SPLIT_TAG;
 	for (int i = 0; i < split->n_local && st == CHOIR_SUCCESS; i++) {
 		struct split_claim *mine = &blocks[i * n];
 
-		st = choir_sendrecv(split->comms[i], choir_host(mine), count, split->how->ranks[(at[i] - have + n) % n],
-		                    choir_host(mine + have), count, split->how->ranks[(at[i] + have) % n], CHOIR_U8,
-		                    &call, NULL);
+		st = split_sendrecv(split->comms[i], count, mine, split->how->ranks[(at[i] - have + n) % n],
+		                    mine + have, split->how->ranks[(at[i] + have) % n]);
 	}
 	ended = choir_group_end();
 	return st == CHOIR_SUCCESS ? ended : st;

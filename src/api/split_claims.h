@@ -5,9 +5,6 @@
 
 #include "api/split.h"
 
-/* Of the messages that a split exchanges on its parent: they match no call of the program's. */
-enum { SPLIT_TAG = INT32_MAX };
-
 /* The calls of this process. */
 struct split_calls {
 	const struct split_how *how;

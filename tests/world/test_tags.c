@@ -150,7 +150,7 @@ static void test_forms(void **state)
 
 static void refused(struct world *world, int rank, choir_comm *comm, void *unused)
 {
-	choir_call any = tagged(-1), large = tagged((int64_t)1 << 31), some = tagged(4);
+	choir_call any = tagged(-1), large = tagged((int64_t)1 << 31), largest = tagged(INT32_MAX), some = tagged(4);
 	choir_buffer none = choir_none();
 	int value = 0;
 	size_t n = 0;
@@ -160,6 +160,8 @@ static void refused(struct world *world, int rank, choir_comm *comm, void *unuse
 	     "choir_recv|tag is -1|no wildcard");
 	SAYS(choir_send(comm, choir_host(&value), 1, CHOIR_I32, 0, &large, NULL), CHOIR_ARGUMENT,
 	     "choir_send|tag is 2147483648");
+	SAYS(choir_send(comm, choir_host(&value), 1, CHOIR_I32, 0, &largest, NULL), CHOIR_ARGUMENT,
+	     "choir_send|tag is 2147483647; the largest is 2147483646");
 	SAYS(choir_allreduce(comm, choir_host(&value), choir_host(&value), 1, CHOIR_I32, CHOIR_OP_SUM, &some, NULL),
 	     CHOIR_ARGUMENT, "choir_allreduce|tag is 4|send, recv and sendrecv");
 	SAYS(choir_sparse_allreduce(comm, none, 0, none, 0, none, &n, none, &n, CHOIR_I32, CHOIR_F32, CHOIR_OP_SUM,
