@@ -102,6 +102,7 @@ static choir_status take_facts(struct bootstrap *b, choir_status *ready_p)
 static choir_status gather_processes(struct bootstrap *b, choir_status *ready_p)
 {
 	const struct process *mine = &b->processes[b->me];
+	char theirs[BOOTSTRAP_NAME], ours[BOOTSTRAP_NAME];
 	choir_device *first;
 
 	TRY(take_facts(b, ready_p));
@@ -124,12 +125,14 @@ static choir_status gather_processes(struct bootstrap *b, choir_status *ready_p)
 			return error_set(CHOIR_MISMATCH, "%s: process %d is of another version of choir", b->join->call,
 			                 p);
 		if (b->processes[p].ranks_per_node != mine->ranks_per_node)
-			return error_set(CHOIR_MISMATCH, "%s: process %d wants %d ranks per node, process %d %d",
-			                 b->join->call, p, (int)b->processes[p].ranks_per_node, b->me,
-			                 (int)mine->ranks_per_node);
+			return error_set(CHOIR_MISMATCH, "%s: %s wants %d ranks per node, %s %d", b->join->call,
+			                 bootstrap_name(b, p, theirs), (int)b->processes[p].ranks_per_node,
+			                 bootstrap_name(b, b->me, ours), (int)mine->ranks_per_node);
 		if (b->processes[p].keyed != mine->keyed)
-			return error_set(CHOIR_MISMATCH, "%s: process %d wants %s comm, process %d %s",
-			                 b->join->call, p, b->processes[p].keyed ? "a keyed" : "an ordered", b->me,
+			return error_set(CHOIR_MISMATCH, "%s: %s wants %s comm, %s %s", b->join->call,
+			                 bootstrap_name(b, p, theirs),
+			                 b->processes[p].keyed ? "a keyed" : "an ordered",
+			                 bootstrap_name(b, b->me, ours),
 			                 mine->keyed ? "a keyed one" : "an ordered one");
 		b->n += b->processes[p].n_local;
 	}

@@ -71,6 +71,10 @@ choir_status bootstrap_gather_offers(struct bootstrap *bootstrap, choir_status r
  * bootstrap is over. */
 choir_status bootstrap_agree(struct bootstrap *bootstrap, choir_status mine);
 
+/* bootstrap_name: of a process in sentences: "process 2", or in a split the rank of the parent, "rank 5". */
+enum { BOOTSTRAP_NAME = 24 };
+const char *bootstrap_name(const struct bootstrap *bootstrap, int process, char text[BOOTSTRAP_NAME]);
+
 /* bootstrap_apart: the sentence of bootstrap->apart, behind `before`; "" without one. */
 const char *bootstrap_apart(const struct bootstrap *bootstrap, const char *before, char *text, size_t bytes);
 

@@ -5,6 +5,15 @@
 #include <stdio.h>
 #include <string.h>
 
+const char *bootstrap_name(const struct bootstrap *b, int p, char text[BOOTSTRAP_NAME])
+{
+	int rank = b->processes[p].first.rank;
+	bool of_split = b->join->members != NULL && rank >= 0;
+
+	snprintf(text, BOOTSTRAP_NAME, "%s %d", of_split ? "rank" : "process", of_split ? b->join->members[rank] : p);
+	return text;
+}
+
 /* A gather that returns 0 and writes nothing, as a foreign runtime's that was interrupted, must not pass: the byte of
  * this process that it has to overwrite. */
 static void spoil(const struct bootstrap *b, const void *mine, size_t bytes, void *all)
@@ -51,7 +60,7 @@ choir_status bootstrap_gather_ready(struct bootstrap *b, const void *mine, size_
 /* Some process failed: all tell why.  Mine, or that of the first one. */
 static choir_status gather_failures(struct bootstrap *b, choir_status mine)
 {
-	char text[ERROR_TEXT_BYTES], (*texts)[ERROR_TEXT_BYTES] = b->texts;
+	char text[ERROR_TEXT_BYTES], name[BOOTSTRAP_NAME], (*texts)[ERROR_TEXT_BYTES] = b->texts;
 	int first = 0;
 
 	snprintf(text, sizeof text, "%s", mine != CHOIR_SUCCESS ? error_text() : "");
@@ -61,8 +70,8 @@ static choir_status gather_failures(struct bootstrap *b, choir_status mine)
 	b->over = true;
 	if (mine != CHOIR_SUCCESS)
 		return error_set(mine, "%s", text);
-	return error_set((choir_status)b->statuses[first], "%s: process %d: %.400s", b->join->call, first,
-	                 texts[first]);
+	return error_set((choir_status)b->statuses[first], "%s: %s: %.400s", b->join->call,
+	                 bootstrap_name(b, first, name), texts[first]);
 }
 
 /* From the statuses of all. */

@@ -243,11 +243,36 @@ static void test_between(void **state)
 	line_up_layouts(4, splits_between);
 }
 
+/* Sentences of a split name ranks of the parent, not numbers among those of the color. */
+static void splits_that_differ(struct world *world, int rank, choir_comm *comm, void *unused)
+{
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+	choir_comm *child = NULL;
+
+	(void)unused;
+	config.keyed = rank == 3;
+	if (rank % 2 == 0) {
+		OK(choir_comm_split(comm, 0, 0, &child));
+	} else {
+		IS(choir_comm_split_config(comm, 1, 0, &config, &child), CHOIR_MISMATCH);
+		CHECK(strstr(choir_last_error(), rank == 3 ? "rank 1 wants an ordered comm, rank 3 a keyed one"
+		                                           : "rank 3 wants a keyed comm, rank 1 an ordered one"));
+	}
+	choir_comm_destroy(child);
+}
+
+static void test_ranks_of_the_parent(void **state)
+{
+	(void)state;
+	world_run_at(4, 0, 60000, splits_that_differ, NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_memory), cmocka_unit_test(test_over_and_over),
 		                            cmocka_unit_test(test_none_left), cmocka_unit_test(test_gathers),
-		                            cmocka_unit_test(test_between) };
+		                            cmocka_unit_test(test_between),
+		                            cmocka_unit_test(test_ranks_of_the_parent) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();
