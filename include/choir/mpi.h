@@ -50,8 +50,9 @@ CHOIR_API choir_status choir_comm_create_world(int n_local, choir_device *const 
  *
  * MPI can be started once a process: later calls must come from the same processes in the same order, else UNSUPPORTED
  * on all of them, as where a process has initialised MPI otherwise.  MPI is started on a thread of the library, so
- * PMI_FD, PMI_RANK and PMI_SIZE are in the environment meanwhile: let no other thread read or write it then.  Blocks,
- * at most config's deadline.  After TIMEOUT or TRANSPORT MPI cannot be used in this process.  At the end call
+ * PMI_FD, PMI_RANK and PMI_SIZE are in the environment meanwhile, and of two processes UCX_RNDV_THRESH if neither has
+ * it, so that messages of 64 KB need no rendezvous: let no other thread read or write the environment then.  Blocks, at
+ * most config's deadline.  After TIMEOUT or TRANSPORT MPI cannot be used in this process.  At the end call
  * choir_finalize_world, and never MPI_Finalize.  The errors of choir_comm_create_mpi. */
 CHOIR_API choir_status choir_comm_create_gather(const choir_bootstrap *bootstrap, int n_local,
                                                 choir_device *const *devices, const choir_comm_config *config,

@@ -9,6 +9,7 @@
  * mpi_leave_started, and the kernel closes the connections when the process ends. */
 #include "mpi/start.h"
 
+#include "mpi/eager.h"
 #include "mpi/link.h"
 #include "mpi/pmi.h"
 
@@ -32,6 +33,7 @@ static const char *const standings[] = {
 struct hello {
 	int32_t standing;
 	int32_t rank, size; /* in the world that was started */
+	int32_t may_ask;    /* eager_may_ask */
 	uint64_t world;     /* the world's name; of a fresh process a proposal, and process 0's is taken */
 };
 
@@ -132,6 +134,7 @@ static choir_status look_at_mine(void)
 	MPI_Initialized(&initialised);
 	if (initialised)
 		mine.standing = FOREIGN;
+	mine.may_ask = eager_may_ask();
 	if (getrandom(&mine.world, sizeof mine.world, 0) != sizeof mine.world)
 		return choir_transport_error(CHOIR_NO_MEMORY, "getrandom: %s", strerror(errno));
 	return CHOIR_SUCCESS;
@@ -146,7 +149,10 @@ static choir_status start_together(const choir_bootstrap *bootstrap, int64_t dea
 	TRY(compare(bootstrap, all));
 	if (mine.standing == STARTED)
 		return CHOIR_SUCCESS;
+	if (bootstrap->size == 2 && all[0].may_ask && all[1].may_ask)
+		eager_ask();
 	st = start(bootstrap, deadline_ms);
+	eager_forget();
 	mine = (struct hello){ .standing = st == CHOIR_SUCCESS ? STARTED : BROKEN,
 		               .rank = bootstrap->rank,
 		               .size = bootstrap->size,

@@ -4,7 +4,8 @@
  * delay small ones of other peers; the messages of one peer are delivered in the order in which they were matched.  A
  * send's request is MPI's handle, stored in a pointer.
  *
- * message_bytes is 16 KB, below the size from which UCX over TCP uses a rendezvous, during which the network is idle.
+ * message_bytes stays below the size from which UCX over TCP uses a rendezvous: 64 KB between two processes whose MPI
+ * this library has started and asked for that (Note [eager messages] in mpi/eager.c), else 16 KB.
  *
  * After the first failure or abort no MPI call follows.  Memory that MPI was receiving into is quarantined then, since
  * a late peer may still write to it. */
@@ -12,12 +13,13 @@
 
 #include "mpi/begin.h"
 #include "mpi/buffers.h"
+#include "mpi/eager.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ARRIVALS = 16, TAG = 1, MESSAGE_BYTES = 16 * 1024 };
+enum { ARRIVALS = 16, TAG = 1, MESSAGE_BYTES = 16 * 1024, LONG_MESSAGE_BYTES = 64 * 1024 };
 
 _Static_assert(sizeof(MPI_Request) <= sizeof(void *), "a request handle fits into a pointer");
 
@@ -31,6 +33,7 @@ struct arrival {
 
 struct mpi_transport {
 	choir_transport base;
+	choir_transport_ops ops;
 	struct mpi_link *link;
 	bool stopped;
 	struct arrival arrivals[ARRIVALS]; /* in the order of matching */
@@ -276,7 +279,10 @@ choir_status mpi_transport_over(struct mpi_link *link, choir_transport **out_p)
 	me = calloc(1, sizeof *me);
 	if (me == NULL)
 		return choir_transport_error(CHOIR_NO_MEMORY, "no memory for an MPI transport");
-	me->base = (choir_transport){ .ops = &mpi_ops, .rank = link->rank, .size = link->size };
+	me->ops = mpi_ops;
+	if (eager_is_long())
+		me->ops.message_bytes = LONG_MESSAGE_BYTES;
+	me->base = (choir_transport){ .ops = &me->ops, .rank = link->rank, .size = link->size };
 	me->link = mpi_link_retain(link);
 	*out_p = &me->base;
 	return CHOIR_SUCCESS;

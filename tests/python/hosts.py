@@ -2,9 +2,11 @@
 """Two hosts of hosts.sh, no launcher: rank 0 here, rank 1 on the other; MPI is chosen without being asked for.
 
 usage: hosts.py [plain | torch [TURNS]]: so many starts one after another, each of which must end by itself within its
-time; hosts.py lightgbm ARGUMENT...: the example that compares trees.   77: the program's package is not there.
+time; hosts.py lightgbm ARGUMENT...: the example that compares trees; hosts.py lengths: which messages the ranks agree
+on.   77: the program's package is not there.
 """
 
+import ctypes
 import importlib.util
 import os
 import subprocess
@@ -52,27 +54,43 @@ def torch():
     print(f"{about['nodes']} nodes by {about['transport']}")
 
 
-PROGRAMS = {"plain": plain, "torch": torch}
+def lengths():
+    """Long messages if MPI was asked by both ranks to send them without a rendezvous; what it asked with is gone."""
+    import choir
+    import numpy as np
+
+    variable = b"UCX_RNDV_THRESH"
+    get = ctypes.CDLL(None).getenv
+    get.restype = ctypes.c_char_p
+    before = get(variable)
+    with choir.from_environment(deadline=30) as comm:
+        assert get(variable) == before, get(variable)
+        x = np.arange(100000) + comm.rank
+        comm.allreduce(x)
+        assert (x == 2 * np.arange(100000) + 1).all()
+        print(comm.describe()["message_bytes"])
+
+
+PROGRAMS = {"plain": plain, "torch": torch, "lengths": lengths}
 APART = "processes 0 and 1 of one machine are in different network namespaces"
 
 
-def start(host, rank, port, program, log):
+def start(host, rank, port, program, log, settings_of_1):
     """program: the words of its command; log: a file for rank 0's."""
     settings = dict(MASTER_ADDR="10.77.0.1", MASTER_PORT=str(port), WORLD_SIZE="2", CHOIR_SECRET="0123456789abcdef")
     env = dict(os.environ, **settings, RANK=str(rank), OMP_NUM_THREADS="1")
-    if rank == 0:
-        env.update(CHOIR_LOG=f"warn:{log}", HOSTS_LOG=str(log))
+    env.update(settings_of_1 if rank else dict(CHOIR_LOG=f"warn:{log}", HOSTS_LOG=str(log)))
     command = f"exec {sys.executable} -W ignore {program}"
     return subprocess.Popen(
         [os.environ["HOSTS_RSH"], f"10.77.0.{host}", command], env=env, stdout=subprocess.PIPE, text=True
     )
 
 
-def run(program, turn=0):
-    """What the two ranks said."""
+def run(program, turn=0, **settings_of_1):
+    """What the two ranks said; rank 1 has some more settings in its environment."""
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
-        both = [start(rank + 1, rank, 29400 + turn % 1000, program, log) for rank in range(2)]
+        both = [start(rank + 1, rank, 29400 + turn % 1000, program, log, settings_of_1) for rank in range(2)]
         try:
             said = [one.communicate(timeout=250)[0] for one in both]
         finally:
@@ -100,10 +118,19 @@ def trees(arguments):
     assert "2 nodes by MPI" in said and "the trees are identical" in said
 
 
+def agree():
+    """A rank whose user has set a limit decides for both."""
+    program = f"{__file__} lengths rank"
+    assert run(program) == ["65536\n"] * 2
+    assert run(program, 1, UCX_RNDV_THRESH="32K") == ["16384\n"] * 2
+
+
 if __name__ == "__main__":
     chosen = sys.argv[1] if len(sys.argv) > 1 else "plain"
     if sys.argv[2:] == ["rank"]:
         PROGRAMS[chosen]()
+    elif chosen == "lengths":
+        agree()
     elif chosen != "plain" and importlib.util.find_spec(chosen) is None:
         print(f"skipped: there is no {chosen} here")
         sys.exit(77)
