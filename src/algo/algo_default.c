@@ -18,6 +18,8 @@
 #define DEVICE_BYTES (128 * 1024)
 /* The same of LIST_BYTES for each buffer of a list. */
 #define LIST_BYTES 1024
+/* In all ranks' inputs: in slots only the root of a gather waits, but it copies all blocks. */
+#define GATHER_TOTAL_BYTES (8 * 1024)
 /* For longer calls reading all inputs on both ranks costs more than writing half of the result to the peer. */
 #define DIRECT_ONESHOT_BYTES (8 * 1024)
 
@@ -39,12 +41,21 @@ static uint64_t device_least(const struct algo_in *in)
 	return max_u64(list, algo_device_least(in->layout->n, in->command_bytes));
 }
 
+static bool gathers_in_slots(const struct algo_in *in)
+{
+	bool gathers = in->collective == COLLECTIVE_GATHER || in->collective == COLLECTIVE_GATHERV;
+
+	return gathers && in->bytes * (uint64_t)in->layout->n <= GATHER_TOTAL_BYTES;
+}
+
 /* The choices on one node that depend on the bytes; NULL = the table's order decides. */
 static const struct algorithm *default_node(const struct algo_in *in)
 {
 	bool is_short = in->bytes * (uint64_t)in->layout->n <= ONESHOT_TOTAL_BYTES && in->bytes <= in->slot_bytes;
 	const char *long_name = in->collective == COLLECTIVE_REDUCE ? "slots" : "twoshot";
 
+	if (in->shared && gathers_in_slots(in))
+		return algo_find(in->collective, "slots");
 	if (in->shared && in->bytes >= DIRECT_BYTES) {
 		bool alone =
 		    in->collective == COLLECTIVE_ALLREDUCE && in->layout->n == 2 && in->bytes <= DIRECT_ONESHOT_BYTES;
