@@ -53,8 +53,10 @@ static void give(const struct algo_in *in, struct plan *plan, struct chunks chun
 
 	if (k >= AREAS)
 		g->awaited = plan_await(plan, PLAN_ALL, (uint32_t)(k - AREAS) + 1, &g->awaited, 1, "area free");
-	/* After the chunk before was published: the others wait for that. */
-	put = plan_copy(plan, slot, send, len, (plan_id[]){ g->awaited, g->own[area], g->published }, 3, "put");
+	/* After the chunk before was published, for which the others wait; where a command puts, beside that. */
+	put = plan_copy(plan, slot, send, len,
+	                (plan_id[]){ g->awaited, g->own[area], fit_ahead(in, 1) ? PLAN_NO_STEP : g->published }, 3,
+	                "put");
 	g->published = plan_publish(plan, (uint32_t)k + 1, &put, 1, "chunk there");
 	if (!in->in_place)
 		g->own[area] =

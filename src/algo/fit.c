@@ -44,6 +44,11 @@ static uint64_t root_of(uint64_t x)
 	return root;
 }
 
+uint64_t fit_ahead(const struct algo_in *in, uint64_t most)
+{
+	return in->send_direct || in->command_bytes == 0 ? 0 : most;
+}
+
 uint64_t fit_chunk_bytes(const struct algo_in *in, uint64_t bytes, uint64_t commands)
 {
 	uint64_t cached = 256 * 1024, least = 32 * 1024, chunks;

@@ -5,10 +5,10 @@
  * One wait for each chunk of the longest block.  A rank writes n - 1 blocks (n if SEND is not direct) and reads n.  One
  * node, any lengths, also zero.  The owner folds in rank order.
  *
- * An area of the slot has a chunk of each block.  In period k a rank copies chunk k + 1, reduces chunk k, publishes
- * phase k + 2, and awaits it of all ranks.  All have reduced chunk k - 1 before phase k + 1, so two areas would be
- * enough; Note [streams] says why there are more.  In place is safe: a chunk of RECV is written after the same chunk of
- * every block was copied, by the step that reads it as its own operand. */
+ * An area of the slot has a chunk of each block.  In period k a rank copies chunk k + 1 (where commands copy, k + 3),
+ * reduces chunk k, publishes phase k + 2, and awaits it of all ranks.  All have reduced chunk k - 1 before phase k + 1,
+ * so two areas would be enough, or four; Note [streams] says why there are four always.  In place is safe: a chunk of
+ * RECV is written after the same chunk of every block was copied, by the step that reads it as its own operand. */
 #include "algo/blocks.h"
 #include "algo/build.h"
 #include "algo/fit.h"
@@ -22,7 +22,8 @@ struct scatter {
 	struct plan *plan;
 	struct chunks chunks; /* of the longest block */
 	struct window window;
-	plan_id awaited, put_from, put_to, reduced;
+	uint64_t ahead; /* put k + ahead follows phase k + 1 */
+	plan_id awaited, put_from[AREAS], put_to[AREAS], reduced;
 };
 
 /* The longest chunk of a block, such that all blocks' chunks fit an area. */
@@ -68,12 +69,12 @@ static uint64_t len_of(const struct scatter *s, uint64_t k, int block)
 
 static void put(struct scatter *s, uint64_t k)
 {
-	s->put_from = s->plan->n_steps;
+	s->put_from[k % AREAS] = s->plan->n_steps;
 	for (int b = 0; b < s->in->layout->n; b++)
 		if (len_of(s, k, b) && (b != s->in->me || !s->in->send_direct))
 			plan_copy(s->plan, slot_at(s, s->in->me, k, b), send_at(s, k, b), len_of(s, k, b), &s->awaited,
 			          1, "put");
-	s->put_to = s->plan->n_steps;
+	s->put_to[k % AREAS] = s->plan->n_steps;
 }
 
 static void reduce(struct scatter *s, uint64_t k)
@@ -95,7 +96,7 @@ static void reduce(struct scatter *s, uint64_t k)
 
 static void publish(struct scatter *s, uint64_t k)
 {
-	need_range(s->plan, s->put_from, s->put_to);
+	need_range(s->plan, s->put_from[k % AREAS], s->put_to[k % AREAS]);
 	plan_publish(s->plan, (uint32_t)k + 1, &s->reduced, 1, "phase");
 }
 
@@ -110,12 +111,14 @@ choir_status reduce_scatter_slots(const struct algo_in *in, struct plan *plan)
 	plan->slot_used =
 	    s.chunks.n == 1 ? rank_blocks_total(in) : AREAS * (uint64_t)in->layout->n * s.chunks.each;
 	window_init(&s.window, plan, in->recv_direct ? 0 : s.chunks.each);
-	put(&s, 0);
+	s.ahead = 1 + fit_ahead(in, AREAS - 2);
+	for (uint64_t k = 0; k < s.ahead && k < s.chunks.n; k++)
+		put(&s, k);
 	publish(&s, 0);
 	for (uint64_t k = 0; k < s.chunks.n; k++) {
 		s.awaited = plan_await(plan, PLAN_ALL, (uint32_t)k + 1, &s.awaited, 1, "all there");
-		if (k + 1 < s.chunks.n)
-			put(&s, k + 1);
+		if (k + s.ahead < s.chunks.n)
+			put(&s, k + s.ahead);
 		reduce(&s, k);
 		if (k + 1 < s.chunks.n)
 			publish(&s, k + 1);

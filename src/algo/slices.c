@@ -10,9 +10,9 @@
  *
  * Each period has one phase.  By phase k + 1 a rank says that its input k is in its slot, its slice k - lag is final,
  * and it has gathered all slices up to k - result areas.  In period k, when all ranks have published that phase, a rank
- * puts input k + 1 (where commands copy it, k + 3: the bus then always has one to begin), reduces chunk k, publishes
- * the next phase, and then gathers chunk k - lag: that work hides the wait for the others, and for the command that
- * puts. lag is 1 on one node; between nodes it is the number of exchanges in flight.
+ * puts input k + 1 (where commands copy it, k + 3), reduces chunk k, publishes the next phase, and then gathers chunk
+ * k - lag: that work hides the wait for the others, and for the command that puts.  lag is 1 on one node; between nodes
+ * it is the number of exchanges in flight.
  *
  * Areas are safe to reuse.  Input areas: put k + 1 overwrites input k + 1 - INPUT_AREAS, and all ranks have reduced
  * input k - 1 before phase k + 1, so 2 areas would be enough, and one more for each input that is put further ahead.
@@ -26,7 +26,6 @@
 #include "algo/window.h"
 
 #define INPUT_AREAS           4
-#define MOST_AHEAD            3 /* put k + 3 overwrites input k - 1 */
 #define NODE_RESULTS          5
 #define NETWORK_LAG           4
 #define NETWORK_RESULTS       (NETWORK_LAG + 2)
@@ -239,7 +238,7 @@ choir_status slices_build(const struct algo_in *in, struct plan *plan, const str
 		s.scratch_bytes = kind->scratch(in->layout->n_nodes, s.slice_bytes, s.unit);
 		s.scratch = plan_scratch(plan, min_u64(s.lag, s.chunks.n) * s.scratch_bytes);
 	}
-	s.ahead = in->send_direct || in->command_bytes == 0 ? 1 : MOST_AHEAD;
+	s.ahead = 1 + fit_ahead(in, INPUT_AREAS - 2);
 	for (uint64_t k = 0; k < s.ahead && k < s.chunks.n; k++)
 		put(&s, k);
 	publish(&s, 0);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Note [streams].  A slot has areas of one chunk.  In period k a rank copies its chunk k to its slot ("put"), publishes
  * phase k + 1, copies chunk k - 1 from all other slots ("take"; this hides the wait) and awaits phase k + 1 of all.
- * Put k overwrites chunk k - AREAS.  All ranks have taken chunk k - 3 before phase k, which was awaited in period k -
- * 1, so three areas would be enough; with more an area has left the private caches of the cores when it is used again
- * (exec/slot_ring.h).  The longest stream sets the number of periods; all ranks know all lengths.
+ * Where commands copy, it puts chunk k + AHEAD then, and takes while that is under way.  Put k + AHEAD overwrites chunk
+ * k + AHEAD - AREAS.  All ranks have taken chunk k - 1 - BEHIND before phase k, which was awaited in period k - 1, so
+ * AHEAD + BEHIND + 1 areas are enough.  There are as many everywhere: an area that is used late has left the private
+ * caches of the cores (exec/slot_ring.h).  The longest stream sets the number of periods; all ranks know all lengths.
  *
  * A rank copies its own part from SEND to RECV in as many pieces, after it has published: the wait hides the copy, and
  * bytes that other ranks take too are in the cache.  An alltoallv copies its own part after the first wait, since RECV
@@ -16,7 +17,9 @@
 #include "algo/pattern_block.h"
 #include "algo/window.h"
 
-#define AREAS 6
+#define AHEAD 2
+#define BEHIND 3
+#define AREAS (AHEAD + BEHIND + 1)
 
 struct streams {
 	const struct algo_in *in;
@@ -26,7 +29,8 @@ struct streams {
 	uint64_t own_bytes, own_part; /* the own part: its length, and the bytes copied in each period */
 	uint64_t own_at, own_to;      /* its offsets in SEND and RECV */
 	plan_id awaited, published; /* the latest */
-	plan_id took_from[2], took_to[2];
+	uint64_t ahead; /* AHEAD, or 0 */
+	plan_id put_from[AREAS], put_to[AREAS], took_from[BEHIND], took_to[BEHIND];
 };
 
 static uint64_t longest(const struct algo_in *in, const struct stream_view *view)
@@ -69,6 +73,7 @@ static void put(struct streams *s, uint64_t k)
 {
 	uint64_t from = k * s->chunk_bytes, to = min_u64(from + s->chunk_bytes, s->view->of(s->in, s->in->me).bytes);
 
+	s->put_from[k % AREAS] = s->plan->n_steps;
 	for (uint64_t len; from < to; from += len) {
 		uint64_t at = from;
 
@@ -79,6 +84,7 @@ static void put(struct streams *s, uint64_t k)
 			plan_copy(s->plan, slot_at(s, s->in->me, from), plan_at(PLAN_SEND, at), len, &s->awaited, 1,
 			          "put");
 	}
+	s->put_to[k % AREAS] = s->plan->n_steps;
 }
 
 /* Takes what chunk k of that rank has for this one. */
@@ -91,20 +97,20 @@ static void take_from(struct streams *s, int rank, uint64_t k)
 		from = stream.from;
 	if (from < to)
 		plan_copy(s->plan, plan_at(PLAN_RECV, stream.recv_off + from - stream.from), slot_at(s, rank, from),
-		          to - from, (plan_id[]){ s->awaited, s->published }, 2, "take");
+		          to - from, (plan_id[]){ s->awaited, s->ahead ? PLAN_NO_STEP : s->published }, 2, "take");
 }
 
 /* Takes chunk k of all other ranks, beginning with the next rank, so that not all read one slot at once; after the next
- * chunk is published, for which the others wait. */
+ * chunk is published, for which the others wait, unless commands put that. */
 static void take(struct streams *s, uint64_t k)
 {
 	bool from_mine = !s->view->own_bytes && !s->in->in_place && s->own_bytes == 0;
 	int n = s->in->layout->n;
 
-	s->took_from[k % 2] = s->plan->n_steps;
+	s->took_from[k % BEHIND] = s->plan->n_steps;
 	for (int i = from_mine ? 0 : 1; i < n; i++)
 		take_from(s, (s->in->me + i) % n, k);
-	s->took_to[k % 2] = s->plan->n_steps;
+	s->took_to[k % BEHIND] = s->plan->n_steps;
 }
 
 /* Copies the piece of the own part for period k. */
@@ -122,11 +128,10 @@ static void own(struct streams *s, uint64_t k, plan_id after)
 static void period_one_way(struct streams *s)
 {
 	const struct algo_in *in = s->in;
-	plan_id put_from = s->plan->n_steps;
 
 	put(s, 0);
-	if (s->plan->n_steps > put_from) {
-		need_range(s->plan, put_from, s->plan->n_steps);
+	if (s->put_to[0] > s->put_from[0]) {
+		need_range(s->plan, s->put_from[0], s->put_to[0]);
 		s->published = plan_publish(s->plan, 1, NULL, 0, "block there");
 	}
 	own(s, 0, s->published);
@@ -144,13 +149,13 @@ static void period_one_way(struct streams *s)
 static void period(struct streams *s, uint64_t k)
 {
 	bool late = s->in->collective == COLLECTIVE_ALLTOALLV;
-	plan_id put_from = s->plan->n_steps;
 
+	if (k + s->ahead < s->n_chunks)
+		put(s, k + s->ahead);
 	if (k < s->n_chunks) {
-		put(s, k);
-		need_range(s->plan, put_from, s->plan->n_steps);
-		if (k >= 2)
-			need_range(s->plan, s->took_from[k % 2], s->took_to[k % 2]);
+		need_range(s->plan, s->put_from[k % AREAS], s->put_to[k % AREAS]);
+		if (k >= BEHIND)
+			need_range(s->plan, s->took_from[k % BEHIND], s->took_to[k % BEHIND]);
 		s->published = plan_publish(s->plan, (uint32_t)k + 1, NULL, 0, "phase");
 		if (!late)
 			own(s, k, s->published);
@@ -162,6 +167,14 @@ static void period(struct streams *s, uint64_t k)
 	}
 	if (k < s->n_chunks)
 		s->awaited = plan_await(s->plan, PLAN_ALL, (uint32_t)k + 1, &s->awaited, 1, "all there");
+}
+
+static void all_periods(struct streams *s)
+{
+	for (uint64_t k = 0; k < s->ahead && k < s->n_chunks; k++)
+		put(s, k);
+	for (uint64_t k = 0; k <= s->n_chunks; k++)
+		period(s, k);
 }
 
 /* Prepares the copy of the own part from SEND to RECV, or makes it at once where it goes through scratch. */
@@ -195,6 +208,7 @@ choir_status streams_build(const struct algo_in *in, struct plan *plan, const st
 
 	plan->slot_bytes = in->slot_bytes;
 	plan->nt = in->nt;
+	s.ahead = fit_ahead(in, AHEAD);
 	s.chunk_bytes = chunk_bytes_of(in, view);
 	s.n_chunks = bytes == 0 && any_own(in, view) ? 1 : (bytes + s.chunk_bytes - 1) / s.chunk_bytes;
 	plan->slot_used = s.n_chunks <= 1 ? bytes : min_u64(s.n_chunks, AREAS) * s.chunk_bytes;
@@ -203,8 +217,7 @@ choir_status streams_build(const struct algo_in *in, struct plan *plan, const st
 	if (s.n_chunks == 1 && collective_has(in->collective, TRAIT_ROOTED))
 		period_one_way(&s);
 	else if (s.n_chunks > 0)
-		for (uint64_t k = 0; k <= s.n_chunks; k++)
-			period(&s, k);
+		all_periods(&s);
 	return plan_finish(plan);
 }
 
