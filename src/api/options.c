@@ -5,6 +5,7 @@
 #include "base/log.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,8 +101,9 @@ static choir_status read_number(const char *call, const char *const texts[2], co
 	TRY(find(call, texts, key, value, &found, &of_comm));
 	if (!found)
 		return CHOIR_SUCCESS;
+	errno = 0;
 	number = strtoll(value, &end, 10);
-	if (!isdigit((unsigned char)value[0]) || *end != '\0' || number < low || number > high)
+	if (!isdigit((unsigned char)value[0]) || *end != '\0' || errno != 0 || number < low || number > high)
 		return error_set(CHOIR_ARGUMENT, "%s: option %s is '%s'; it is a number from %lld to %lld", call, key,
 		                 value, (long long)low, (long long)high);
 	*out = number;

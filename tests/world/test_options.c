@@ -268,6 +268,9 @@ static void buckets(struct world *world, int rank, choir_comm *comm, void *arg)
 	CHECK(calls_of_list(world, rank, comm, "bucket_bytes=799") == 8);
 	CHECK(calls_of_list(world, rank, comm, "bucket_bytes=1") == 8);
 	SAYS(choir_allreduce_multi(comm, &tensor, 1, CHOIR_OP_SUM, &none, NULL), CHOIR_ARGUMENT, "bucket_bytes is '0'");
+	none.options = "bucket_bytes=9223372036854775808";
+	SAYS(choir_allreduce_multi(comm, &tensor, 1, CHOIR_OP_SUM, &none, NULL), CHOIR_ARGUMENT,
+	     "bucket_bytes is '9223372036854775808'|to 9223372036854775807");
 	line_up(); /* the failure ends what is in flight */
 	none.options = rank == 0 ? "bucket_bytes=800" : NULL;
 	IS(choir_allreduce_multi(comm, &tensor, 1, CHOIR_OP_SUM, &none, NULL), CHOIR_MISMATCH);
