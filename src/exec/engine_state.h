@@ -114,7 +114,8 @@ struct arena_use {
 	bool has_slots, has_short_slots; /* my ring of slots is allocated, and the places of short calls */
 	bool no_rings;               /* no memory for a p2p ring: messages take the transport */
 	bool sends_stuck;            /* messages of the transport did not leave for a moment: Note [back-pressure] */
-	struct dev_memory mem;       /* the arena as this device sees it, once a kernel has read it there */
+	bool is_wrapped;             /* this device was asked to see the arena, once a kernel had to read it there: */
+	struct dev_memory mem;       /* zeroed if it cannot */
 	bool is_pinned;              /* OpenCL was told of the arena, once a long staged copy went there: */
 	cl_mem pinned;               /* NULL if it has no use for that */
 	int64_t withdrawn_ns;        /* when this rank left the calls of the failed comm, 0 = has not */

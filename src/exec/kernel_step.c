@@ -14,11 +14,14 @@
 /* The arena as the device sees it.  OpenCL may access all of it, so all of it is allocated. */
 static cl_mem arena_mem(struct choir_comm *comm)
 {
-	struct dev_memory *memory = &comm->engine.arena.mem;
+	struct arena_use *use = &comm->engine.arena;
 
-	if (memory->ptr == NULL && dev_is_cpu(comm->device) && arena_take_all(comm->arena) == CHOIR_SUCCESS)
-		(void)dev_memory_wrap(comm->device, arena_base(comm->arena), arena_bytes(comm->arena), memory);
-	return memory->mem;
+	if (use->is_wrapped)
+		return use->mem.mem;
+	use->is_wrapped = true;
+	if (dev_is_cpu(comm->device) && arena_take_all(comm->arena) == CHOIR_SUCCESS)
+		(void)dev_memory_wrap(comm->device, arena_base(comm->arena), arena_bytes(comm->arena), &use->mem);
+	return use->mem.mem;
 }
 
 /* The cl_mem over a reference, if the device may use it in place during the run. */

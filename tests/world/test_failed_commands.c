@@ -95,6 +95,20 @@ cl_int __wrap_clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem mem, void *
 	return __real_clEnqueueUnmapMemObject(queue, mem, ptr, n, list, event);
 }
 
+static _Atomic int wraps; /* of host memory, which fail while they are counted */
+static bool wraps_fail;
+
+choir_status __real_dev_memory_wrap(choir_device *of, void *ptr, uint64_t bytes, struct dev_memory *out);
+choir_status __wrap_dev_memory_wrap(choir_device *of, void *ptr, uint64_t bytes, struct dev_memory *out);
+
+choir_status __wrap_dev_memory_wrap(choir_device *of, void *ptr, uint64_t bytes, struct dev_memory *out)
+{
+	if (!wraps_fail)
+		return __real_dev_memory_wrap(of, ptr, bytes, out);
+	wraps++;
+	return error_cl("clCreateBuffer", CL_OUT_OF_RESOURCES);
+}
+
 static choir_device *device; /* of class stage */
 
 static int set_up(void **state)
@@ -270,12 +284,44 @@ static void test_unmap(void **state)
 	choir_device_destroy(mapping[0]);
 }
 
+/* A device that cannot read the arena is asked once. */
+static void reduce_by_kernels(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	float x[1000];
+
+	(void)arg;
+	for (int i = 0; i < 5; i++) {
+		for (int e = 0; e < 1000; e++)
+			x[e] = (float)e;
+		OK(choir_allreduce(comm, choir_host(x), choir_host(x), 1000, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL));
+		for (int e = 0; e < 1000; e++)
+			CHECK(x[e] == 2 * (float)e);
+	}
+}
+
+static void test_wrap(void **state)
+{
+	choir_device *reducing[2] = { world_far_device(CHOIR_REDUCE_KERNEL), world_far_device(CHOIR_REDUCE_KERNEL) };
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+	struct world world;
+
+	(void)state;
+	config.options = "algorithm=oneshot";
+	world_begin_on(&world, 2, reducing, &config);
+	wraps_fail = true;
+	world_threads(&world, reduce_by_kernels, NULL);
+	wraps_fail = false;
+	world_end(&world);
+	assert_int_equal(wraps, 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_results_marker, begin), cmocka_unit_test_setup(test_results_copy, begin),
 		cmocka_unit_test_setup(test_list, begin),           cmocka_unit_test_setup(test_second_buffer, begin),
 		cmocka_unit_test_setup(test_coalescing, begin),     cmocka_unit_test_setup(test_unmap, begin),
+		cmocka_unit_test_setup(test_wrap, begin),
 	};
 	int failed = cmocka_run_group_tests(tests, set_up, NULL);
 
