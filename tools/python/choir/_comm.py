@@ -597,7 +597,7 @@ class Comm(Family, Persistent):
                 check(status)
             return None
         event = Event(held)
-        check(fn(*args, block, event._out))
+        check(fn(*args, block, _byref(event._cell)))
         return event
 
     def _init(self, fn: Any, args: tuple, held: Any, options: dict[str, Any]) -> Request:

@@ -116,7 +116,7 @@ class Event:
     def done(self) -> bool:
         """True once the collective ended, well or not.  Does not block, and drives nothing."""
         done = ct.c_int()
-        check(lib.choir_event_test(self._handle, ct.byref(done)))
+        check(lib.choir_event_test(self._cell, ct.byref(done)))
         return bool(done.value)
 
     def wait(self, timeout: float | None = None) -> Any:
@@ -127,10 +127,10 @@ class Event:
         """
         left = float("inf") if timeout is None else max(timeout, 0) * 1000
         while True:
-            status = lib.choir_event_wait(self._handle, int(min(left, _SLICE_MS)))
+            status = lib.choir_event_wait(self._cell, int(min(left, _SLICE_MS)))
             if pending:
                 raise_pending()
-            if status != Status.TIMEOUT or lib.choir_event_status(self._handle) != Status.RUNNING:
+            if status != Status.TIMEOUT or lib.choir_event_status(self._cell) != Status.RUNNING:
                 break
             left -= _SLICE_MS
             if left <= 0:
@@ -148,10 +148,10 @@ class Event:
 
     def exception(self) -> ChoirError | None:
         """The error of a complete event, None if it ended well.  RunningError before that."""
-        status = lib.choir_event_status(self._handle)
+        status = lib.choir_event_status(self._cell)
         if status == Status.SUCCESS:
             return None
-        text = lib.choir_event_error(self._handle).decode(errors="replace")
+        text = lib.choir_event_error(self._cell).decode(errors="replace")
         if status == Status.RUNNING:
             raise error_of(status, "the collective is not complete yet")
         return error_of(status, text)
@@ -175,7 +175,7 @@ class Event:
         if fired:
             self._call(fn)
         elif register:
-            status = lib.choir_event_on_complete(self._handle, _completed, number)
+            status = lib.choir_event_on_complete(self._cell, _completed, number)
             if status:
                 _waiting.pop(number, None)
                 check(status)
@@ -213,18 +213,18 @@ class Event:
         the event.
         """
         made = ct.c_void_p()
-        check(lib.choir_event_to_cl(self._handle, ct.byref(made)))
+        check(lib.choir_event_to_cl(self._cell, ct.byref(made)))
         return made.value or 0
 
     @property
     def algorithm(self) -> str:
         """The algorithm that ran; "" while unknown."""
-        return lib.choir_event_algorithm(self._handle).decode()
+        return lib.choir_event_algorithm(self._cell).decode()
 
     @property
     def wire_bytes(self) -> int:
         """Bytes that this rank sent to other nodes so far."""
-        return lib.choir_event_wire_bytes(self._handle)
+        return lib.choir_event_wire_bytes(self._cell)
 
     def __del__(self) -> None:
         if self._handle:
@@ -247,7 +247,7 @@ class SparseEvent(Event):
         """The rows are fetched into arrays of the length that the library found."""
         if self._result is not None:
             return self._result
-        status = lib.choir_event_status(self._handle)
+        status = lib.choir_event_status(self._cell)
         if status not in (Status.SUCCESS, Status.CAPACITY):
             return super()._outcome()
         indices, values = self._counts
@@ -255,7 +255,7 @@ class SparseEvent(Event):
         if status == Status.CAPACITY:
             check(
                 lib.choir_sparse_fetch(
-                    self._handle, operands[0], ct.byref(indices), operands[1], ct.byref(values)
+                    self._cell, operands[0], ct.byref(indices), operands[1], ct.byref(values)
                 )
             )
         self._result = arrays
@@ -264,14 +264,14 @@ class SparseEvent(Event):
 
     def exception(self) -> ChoirError | None:
         """As of every event; that the result is still to be fetched is no error."""
-        if lib.choir_event_status(self._handle) == Status.CAPACITY:
+        if lib.choir_event_status(self._cell) == Status.CAPACITY:
             return None
         return super().exception()
 
     def stats(self) -> dict[str, Any]:
         """What the collective did: algorithm, pairs, bytes.  The event must be complete."""
         out = SparseStats(struct_size=ct.sizeof(SparseStats))
-        check(lib.choir_event_sparse_stats(self._handle, ct.byref(out)))
+        check(lib.choir_event_sparse_stats(self._cell, ct.byref(out)))
         found = {name: getattr(out, name) for name, _ in SparseStats._fields_[1:]}
         return {name: one.decode() if isinstance(one, bytes) else one for name, one in found.items()}
 

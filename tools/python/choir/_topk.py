@@ -39,7 +39,7 @@ class TopKEvent(Event):
     def stats(self) -> dict[str, Any]:
         """What the call did: algorithm, k, selected, pairs, thresholds, bytes.  The event must be complete."""
         out = TopkStats(struct_size=ct.sizeof(TopkStats))
-        check(lib.choir_event_topk_stats(self._handle, ct.byref(out)))
+        check(lib.choir_event_topk_stats(self._cell, ct.byref(out)))
         found = {name: getattr(out, name) for name, _ in TopkStats._fields_[1:]}
         return {name: one.decode() if isinstance(one, bytes) else one for name, one in found.items()}
 
