@@ -65,6 +65,13 @@ static void ring_process(void *ctx, int peer)
 	bell_ring(shm->bells[peer]);
 }
 
+static choir_status take_ring(void *ctx, uint64_t off, uint64_t bytes)
+{
+	struct shm_ctx *shm = ctx;
+
+	return arena_take_slots(shm->arena, 0, off, bytes);
+}
+
 static void release_rings(void *ctx)
 {
 	struct shm_ctx *shm = ctx;
@@ -83,7 +90,9 @@ static choir_status open_ring_arena(struct bootstrap *b, uint64_t bytes)
 	st = all != NULL ? CHOIR_SUCCESS
 	                 : error_no_memory("processes", (size_t)b->n_processes * sizeof *all);
 	if (st == CHOIR_SUCCESS && b->me == 0)
-		st = arena_create(1, 1, bytes, &b->ring_arena);
+		st = arena_create_growing(1, 1, bytes, &b->ring_arena);
+	if (st == CHOIR_SUCCESS && b->me == 0)
+		st = arena_take_slots(b->ring_arena, 0, 0, shm_first_bytes(b->n_processes));
 	if (st == CHOIR_SUCCESS && b->me == 0)
 		arena_address(b->ring_arena, &mine);
 	st = bootstrap_gather(b, st, &mine, sizeof mine, all);
@@ -111,8 +120,8 @@ static choir_status link_rings(struct bootstrap *b)
 	for (int p = 0; p < b->n_processes && st == CHOIR_SUCCESS; p++)
 		st = bell_open(&b->processes[p].bell, &ctx->bells[p]);
 	if (st == CHOIR_SUCCESS)
-		st = shm_create(arena_slot(ctx->arena, 0, 0), b->me, b->n_processes, ring_bytes, ring_process,
-		                release_rings, ctx, &transport);
+		st = shm_create(arena_slot(ctx->arena, 0, 0), b->me, b->n_processes, ring_bytes, take_ring,
+		                ring_process, release_rings, ctx, &transport);
 	if (st != CHOIR_SUCCESS) {
 		release_rings(ctx);
 		return st;

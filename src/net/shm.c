@@ -86,6 +86,8 @@ static choir_status pull(struct shm *me, int src, choir_message *message_p, int 
 	const struct ring_item *item;
 	uint32_t tag;
 
+	if (!shm_has_begun(me, src))
+		return CHOIR_SUCCESS;
 	while (!*arrived_p && (item = ring_peek(in->ring, in->next, &tag)) != NULL) {
 		uint64_t length = item->key[0];
 
@@ -188,31 +190,10 @@ static const choir_transport_ops shm_ops = {
 	.overdue = shm_overdue,
 };
 
-uint64_t shm_bytes(int n, uint64_t ring_bytes)
-{
-	return (uint64_t)n * (uint64_t)n * ring_span(ring_bytes);
-}
-
-static struct ring *ring_between(void *memory, int n, int src, int dst, uint64_t ring_bytes)
-{
-	uint64_t pair = (uint64_t)src * (uint64_t)n + (uint64_t)dst;
-
-	return (struct ring *)(void *)((unsigned char *)memory + pair * ring_span(ring_bytes));
-}
-
-static void join_rings(struct shm *me, void *memory)
-{
-	int rank = me->base.rank, n = me->base.size;
-
-	for (int i = 0; i < n; i++) {
-		me->out[i].ring = ring_between(memory, n, rank, i, me->ring_bytes);
-		me->out[i].end = &me->out[i].head;
-		me->in[i].ring = ring_between(memory, n, i, rank, me->ring_bytes);
-	}
-}
-
-choir_status shm_create(void *memory, int rank, int n, uint64_t ring_bytes, void (*wake)(void *ctx, int peer),
-                        void (*release)(void *ctx), void *ctx, choir_transport **out_p)
+choir_status shm_create(void *memory, int rank, int n, uint64_t ring_bytes,
+                        choir_status (*take)(void *ctx, uint64_t off, uint64_t bytes),
+                        void (*wake)(void *ctx, int peer), void (*release)(void *ctx), void *ctx,
+                        choir_transport **out_p)
 {
 	struct shm *me;
 	choir_status st;
@@ -231,6 +212,8 @@ choir_status shm_create(void *memory, int rank, int n, uint64_t ring_bytes, void
 		return st;
 	}
 	me->base = (choir_transport){ .ops = &shm_ops, .rank = rank, .size = n };
+	me->memory = memory;
+	me->take = take;
 	me->wake = wake;
 	me->release = release;
 	me->ctx = ctx;
@@ -241,7 +224,8 @@ choir_status shm_create(void *memory, int rank, int n, uint64_t ring_bytes, void
 		free_shm(me);
 		return error_no_memory("a shared-memory transport's peers", (size_t)n * sizeof *me->in);
 	}
-	join_rings(me, memory);
+	for (int i = 0; i < n; i++)
+		me->out[i].end = &me->out[i].head;
 	*out_p = &me->base;
 	return CHOIR_SUCCESS;
 }

@@ -75,6 +75,7 @@ choir_status shm_send(choir_transport *transport, int peer, const void *data, si
 
 	if (me->stopped)
 		return shm_stopped();
+	TRY(shm_begin(me, peer));
 	send = blocks_take(&me->blocks, sizeof *send);
 	if (send == NULL)
 		return CHOIR_NO_MEMORY;
@@ -104,6 +105,7 @@ choir_status shm_send_now(choir_transport *transport, int peer, const void *head
 	*done_p = 0;
 	if (me->stopped)
 		return shm_stopped();
+	TRY(shm_begin(me, peer));
 	if (out->head != NULL || body_bytes > shm_piece_bytes(me) || head_bytes + body_bytes > shm_piece_bytes(me))
 		return CHOIR_SUCCESS;
 	*done_p = put(me, out->ring, head_bytes + body_bytes, head, head_bytes, body, body_bytes);

@@ -20,12 +20,12 @@ struct shm_send {
 };
 
 struct shm_out {
-	struct ring *ring;
+	struct ring *ring; /* NULL until the first send */
 	struct shm_send *head, **end;
 };
 
 struct shm_in {
-	struct ring *ring;
+	struct ring *ring;         /* NULL until the sender has begun */
 	uint64_t next;             /* the number of the next item to read */
 	uint64_t read;             /* bytes of room that all items before it took */
 	uint64_t ends[RING_ITEMS]; /* `read` behind each item */
@@ -35,6 +35,8 @@ struct shm_in {
 
 struct shm {
 	choir_transport base;
+	void *memory;
+	choir_status (*take)(void *ctx, uint64_t off, uint64_t bytes);
 	void (*wake)(void *ctx, int peer);
 	void (*release)(void *ctx);
 	void *ctx;
@@ -66,6 +68,11 @@ static inline uint64_t shm_next_piece(const struct shm *me, uint64_t length, uin
 {
 	return length - passed < shm_piece_bytes(me) ? length - passed : shm_piece_bytes(me);
 }
+
+/* In shm_board.c.  shm_begin: the ring to the peer is there, as the peer sees; NO_MEMORY.  shm_has_begun: is the ring
+ * from the source there? */
+choir_status shm_begin(struct shm *me, int peer);
+bool shm_has_begun(struct shm *me, int src);
 
 /* In shm_send.c: operations of choir_transport_ops.  shm_forget: frees a send that is done or given up. */
 choir_status shm_send(choir_transport *transport, int peer, const void *data, size_t bytes, void **request_p);

@@ -29,7 +29,7 @@ static inline void open_ends(struct ends *ends)
 	*ends = (struct ends){ .memory = shared_zeroes(shm_bytes(2, RING)) };
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(
-		    shm_create(ends->memory, i, 2, RING, no_wake, count_release, &ends->released, &ends->t[i]),
+		    shm_create(ends->memory, i, 2, RING, NULL, no_wake, count_release, &ends->released, &ends->t[i]),
 		    CHOIR_SUCCESS);
 }
 
