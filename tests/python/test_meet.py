@@ -2,8 +2,10 @@
 """Processes meet: in a folder, over TCP with a secret, from an environment; and strangers do not."""
 
 import os
+import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import unittest
@@ -254,6 +256,23 @@ with choir.from_environment(deadline=30) as comm:
     def test_launcher_ends_the_others(self):
         text = "import os, sys, time\nif os.environ['RANK'] == '1':\n    sys.exit(7)\ntime.sleep(100)\n"
         self.assertEqual(run_program(text, 2, timeout=30)[0], 7)
+
+    def test_launcher_that_is_ended(self):
+        """SIGTERM to the launcher ends its processes."""
+        with tempfile.NamedTemporaryFile("w", suffix=".py") as program:
+            program.write("import os, signal\nsignal.alarm(60)\nprint(f'{os.getpid()}\\n', end='', flush=True)\nsignal.pause()\n")
+            program.flush()
+            command = [sys.executable, "-m", "choir", "-n", "2", program.name]
+            with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as launcher:
+                ranks = [int(launcher.stdout.readline()) for _ in range(2)]
+                launcher.terminate()
+                self.assertEqual(launcher.wait(30), 143)
+        for rank in ranks:
+            try:
+                os.kill(rank, signal.SIGKILL)
+                self.fail("a rank goes on")
+            except ProcessLookupError:
+                pass
 
     def test_tcp(self):
         env = dict(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_port()), CHOIR_SECRET=SECRET.decode(), CHOIR_MEETING="")

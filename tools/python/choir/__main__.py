@@ -49,6 +49,15 @@ def _end(processes: list[subprocess.Popen], grace: float) -> None:
         until = time.monotonic() + 2.0
 
 
+class _Terminated(Exception):
+    """SIGTERM came."""
+
+
+def _terminated(number: int, frame: object) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise _Terminated
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m choir", description="several processes of a Python program")
     parser.add_argument("-n", type=int, default=0, metavar="PROCESSES")
@@ -63,15 +72,20 @@ def main() -> int:
     if given.n < 1:
         parser.error("-n says how many processes")
     command = [sys.executable, *given.program]
+    signal.signal(signal.SIGTERM, _terminated)
+    grace = given.grace
     with tempfile.TemporaryDirectory(prefix="choir-") as folder:
         processes: list[subprocess.Popen] = []
         try:
-            processes += [_start(command, rank, given.n, folder) for rank in range(given.n)]
+            for rank in range(given.n):
+                processes.append(_start(command, rank, given.n, folder))
             status = _watch(processes)
         except KeyboardInterrupt:
             status = 130
+        except _Terminated:
+            status, grace = 128 + signal.SIGTERM, 0.0
         finally:
-            _end(processes, 0.0 if sys.exc_info()[0] else given.grace)
+            _end(processes, 0.0 if sys.exc_info()[0] else grace)
         return status if status >= 0 else 128 - status
 
 
