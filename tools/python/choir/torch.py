@@ -269,6 +269,8 @@ class ProcessGroupChoir(dist.ProcessGroup):
 
     def allgather(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
         (parts,), (tensor,) = outputs, _listed(inputs)
+        for rank, part in enumerate(parts):
+            _same(part.numel(), tensor.numel(), f"allgather's tensor {rank}")
         mine = _Operands().take(tensor, False)
         whole = torch.empty((len(parts), *mine.shape), dtype=mine.dtype)
 
