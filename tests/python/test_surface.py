@@ -129,6 +129,16 @@ class Persistent(unittest.TestCase):
                     self.assertEqual(came.wait() if turn == 2 else came, (4, 8))
                     np.testing.assert_array_equal(to[:4], [0, 1, 2, 7])
                     np.testing.assert_array_equal(rows[:4, 1], [turn, turn, turn, 6 * turn])
+            with comm.sparse_allreduce_init(indices, values, to, rows) as request:
+                first = request.start(wait=False)
+                while not first.done():
+                    pass
+                indices[:] = 7  # on all ranks
+                comm.barrier()
+                self.assertEqual(request.start(), (1, 2))
+                self.assertEqual(first.wait(), (4, 8))
+                indices[:] = [comm.rank, 7, 7]
+            comm.barrier()
             with comm.sparse_allreduce_init(indices, values, to[:2], rows[:2]) as request:
                 with self.assertRaisesRegex(choir.CapacityError, "4"):
                     request.start()
@@ -255,7 +265,7 @@ class Comms(unittest.TestCase):
 
     def test_memory(self):
         def fn(comm):
-            memory = comm.alloc(4000)
+            memory = comm.alloc(np.int64(4000))
             x = np.frombuffer(memory, np.float32)
             x[:] = comm.rank
             comm.allreduce(x)

@@ -457,8 +457,8 @@ class Comm(Family, Persistent):
         A ctypes array, for ``numpy.frombuffer(comm.alloc(4096), "float32")``.  Collective.  It is valid until the
         comm is closed.
         """
-        pointer = ct.c_void_p()
-        check(lib.choir_mem_alloc(self._handle, size("n_bytes", n_bytes), _byref(pointer), None))
+        pointer, n_bytes = ct.c_void_p(), size("n_bytes", n_bytes)
+        check(lib.choir_mem_alloc(self._handle, n_bytes, _byref(pointer), None))
         return (ct.c_ubyte * n_bytes).from_address(pointer.value or 0)
 
     def free(self, memory: Any) -> None:

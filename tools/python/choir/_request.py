@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import ctypes as ct
 import threading
+import weakref
 from typing import Any, Iterable
 
+from ._abi import Status
 from ._event import Event
 from ._library import check, lib
 from .errors import ArgumentError
@@ -59,6 +61,7 @@ class SparseRequest(Request):
     def __init__(self, handle: int, held: Any, comm: Any, counts: Any) -> None:
         super().__init__(handle, held, comm)
         self._counts = counts
+        self._last: weakref.ref[CountsEvent] | None = None
 
     def start(self, wait: bool = True, **call: Any) -> Any:
         """Makes the call once.  CapacityError, with the sizes that are needed, where the arrays are too short.
@@ -66,10 +69,14 @@ class SparseRequest(Request):
         Inside ``choir.group()`` the counts are not known yet: it returns the event with ``wait=True`` too, and the
         group's end waits for that.
         """
+        last = self._last() if self._last is not None else None
+        if last is not None:
+            last.keep_counts()
         in_group = wait and group_now.depth > 0
         event = super().start(wait and not in_group, **call)
         if event is not None:
             made = CountsEvent.of(event, self._counts)
+            self._last = weakref.ref(made)
             if in_group:
                 group_now.events.append(made)
             return made
@@ -88,6 +95,11 @@ class CountsEvent(Event):
         made._counts, made._result = counts, None
         made._cell, event._cell = event._cell, made._cell
         return made
+
+    def keep_counts(self) -> None:
+        """The next start of the request counts anew."""
+        if self._result is None and lib.choir_event_status(self._cell) == Status.SUCCESS:
+            self._result = tuple(one.value for one in self._counts)
 
     def _outcome(self) -> Any:
         if self._result is None:
