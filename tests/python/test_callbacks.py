@@ -7,6 +7,7 @@ import signal
 import subprocess
 import tempfile
 import unittest
+from types import SimpleNamespace
 from unittest import mock
 
 import choir
@@ -125,6 +126,13 @@ class Interrupted(unittest.TestCase):
             self.c.elsewhere()
         self.assertEqual(failed, [1])
         self.assertIn("ZeroDivisionError", logs.output[0])
+
+    def test_python_3_13_names_a_callback_in_words(self):
+        one, other = (_callback.Callback(lambda: None) for _ in range(2))
+        text = f"Exception ignored on calling ctypes callback function {one!r}"
+        self.assertIs(_callback._of(SimpleNamespace(object=None, err_msg=text)), one)
+        self.assertIs(_callback._of(SimpleNamespace(object=other, err_msg=None)), other)
+        self.assertIsNone(_callback._of(SimpleNamespace(object=None, err_msg=None)))
 
     def test_a_gather_that_is_never_entered(self):
         calls = []
