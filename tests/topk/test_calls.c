@@ -194,6 +194,92 @@ static void order(void **state)
 	on_ranks(3, order_rank);
 }
 
+/* Tensors of other lengths and values, one for each algorithm. */
+enum { TENSORS = LAW_ALGORITHMS, ROUNDS = 3, SPREAD = 7, LONGEST = N + TENSORS * SPREAD };
+
+struct flight {
+	choir_topk_state *states[TENSORS];
+	float grad[ROUNDS][TENSORS][LONGEST], out[ROUNDS][TENSORS][LONGEST], left[TENSORS][LONGEST];
+	choir_event *events[ROUNDS][TENSORS];
+};
+
+static size_t flight_count(int tensor)
+{
+	return N + (size_t)tensor * SPREAD;
+}
+
+static void flight_create(struct flight *flight, struct world *world, int rank, choir_comm *comm)
+{
+	for (int t = 0; t < TENSORS; t++) {
+		choir_topk_config config = law_config(law_algorithms[t], flight_count(t), K);
+
+		OK(choir_topk_create(comm, &config, &flight->states[t]));
+		for (int round = 0; round < ROUNDS; round++)
+			for (size_t i = 0; i < flight_count(t); i++)
+				flight->grad[round][t][i] = law_value(rank, round, i + (size_t)t * 1000);
+	}
+}
+
+static void flight_destroy(struct flight *flight, struct world *world, int rank)
+{
+	for (int t = 0; t < TENSORS; t++) {
+		OK(choir_topk_residual(flight->states[t], flight->left[t]));
+		choir_topk_destroy(flight->states[t]);
+	}
+}
+
+/* Rank 0 starts when the others have started all, so that all of theirs are in flight at once. */
+static void flight_run(struct flight *flight, struct world *world, int rank)
+{
+	if (rank == 0)
+		line_up();
+	for (int round = 0; round < ROUNDS; round++)
+		for (int t = 0; t < TENSORS; t++)
+			OK(law_call(flight->states[t], flight->grad[round][t], flight->out[round][t],
+			            &flight->events[round][t]));
+	for (int i = 0; i < ROUNDS * TENSORS && rank != 0; i++)
+		CHECK(choir_event_status(flight->events[i / TENSORS][i % TENSORS]) == CHOIR_RUNNING);
+	if (rank != 0)
+		line_up();
+	for (int i = ROUNDS * TENSORS - 1; i >= 0; i--) {
+		choir_event *event = flight->events[i / TENSORS][i % TENSORS];
+
+		OK(choir_event_wait(event, -1));
+		choir_event_release(event);
+	}
+}
+
+/* The results and the residuals of many tensors in flight are those of one tensor after the other. */
+static void tensors_rank(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	struct flight *many = calloc(1, sizeof *many), *one = calloc(1, sizeof *one);
+
+	(void)arg;
+	flight_create(many, world, rank, comm);
+	flight_create(one, world, rank, comm);
+	flight_run(many, world, rank);
+	for (int t = 0; t < TENSORS; t++)
+		for (int round = 0; round < ROUNDS; round++)
+			OK(law_call(one->states[t], one->grad[round][t], one->out[round][t], NULL));
+	flight_destroy(many, world, rank);
+	flight_destroy(one, world, rank);
+	for (int t = 0; t < TENSORS; t++) {
+		for (int round = 0; round < ROUNDS; round++)
+			if (memcmp(many->out[round][t], one->out[round][t], flight_count(t) * sizeof(float)) != 0)
+				world_fail(world, rank, "%s: another result in call %d", law_algorithms[t], round);
+		if (memcmp(many->left[t], one->left[t], flight_count(t) * sizeof(float)) != 0)
+			world_fail(world, rank, "%s: another residual", law_algorithms[t]);
+	}
+	free(many);
+	free(one);
+}
+
+static void tensors(void **state)
+{
+	(void)state;
+	on_ranks(3, tensors_rank);
+}
+
 /* NaN counts as the largest, so it leaves the residual. */
 static void nan_rank(struct world *world, int rank, choir_comm *comm, void *arg)
 {
@@ -277,7 +363,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(mean),       cmocka_unit_test(types),
 		                            cmocka_unit_test(outputs),    cmocka_unit_test(order),
-		                            cmocka_unit_test(nan_leaves), cmocka_unit_test(checkpoints) };
+		                            cmocka_unit_test(tensors),    cmocka_unit_test(nan_leaves),
+		                            cmocka_unit_test(checkpoints) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	gate_drop();
