@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# topk.sh BENCH: all algorithms side by side in one picture; what is told of them is of the timed calls.
+# topk.sh BENCH: all algorithms side by side in one picture; what is told of them is of the timed calls;
+# --overlap of a file.
 set -eu
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT INT TERM
@@ -23,4 +24,14 @@ measure "$1" --n 20000 --algorithm topk-opt -n 1 -w 31 --json "$folder/run.json"
 sed -n 's/.*"density_in": \([^,]*\).*/\1/p' "$folder/run.json" | awk '{
 	print "selected: " $1
 	exit !($1 > 0.015 && $1 < 0.05)
+}'
+# Of a file too, --overlap is the share of the positions where both ranks have the same values: with all of them the
+# result has as many entries as a rank sends, with none of them about twice as many.  The file is this one.
+result() {
+	measure "$1" --n 20000 --algorithm topka -n 1 -w 0 --values "$0" --overlap "$2" --json "$folder/run.json"
+	sed -n 's/.*"density_out": \([^,]*\).*/\1/p' "$folder/run.json"
+}
+echo "$(result "$1" 0) $(result "$1" 100%)" | awk '{
+	print "in the result: " $1 ", of the same values " $2
+	exit !($1 > 0.03 && $2 == 0.02)
 }'

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PART_BITS = 16, COMMON = 1000, SHARED = 2000 };
+enum { PART_BITS = 16, COMMON = 1000, SHARED = 2000, FURTHER = 8191 };
 
 /* About normal: a sum of uniform numbers.  Heavy: divided by another one, so that the largest of n are n times the
  * middle ones. */
@@ -42,31 +42,33 @@ static void put(choir_dtype dtype, float x, void *to, size_t i)
 		((uint16_t *)to)[i] = dtype == CHOIR_BF16 ? (uint16_t)(bits >> 16) : (uint16_t)(sign | half);
 }
 
-static bool read_file(const char *path, size_t elem_bytes, size_t n, int rank, unsigned char *to)
+/* Is a position's value the same on all ranks? */
+static bool is_shared(size_t i, double overlap)
+{
+	return (double)(sparse_ids_random(SHARED, i) >> 11) * 0x1p-53 < overlap;
+}
+
+/* The file again and again; at positions that are not shared, a rank has what stands further on. */
+static bool read_file(const char *path, size_t elem_bytes, size_t n, int rank, double overlap, unsigned char *to)
 {
 	FILE *file = fopen(path, "rb");
-	size_t got;
+	unsigned char *values;
+	size_t got = 0;
 
 	if (file == NULL)
 		return false;
 	errno = 0;
-	got = fread(to, elem_bytes, n, file);
-	fclose(file);
-	if (got == 0)
-		return false;
-	for (size_t i = got; i < n; i++)
-		memcpy(to + i * elem_bytes, to + (i - got) * elem_bytes, elem_bytes);
-	for (size_t i = 0; i < n && rank > 0; i += 2) { /* ranks share half of the places */
-		size_t other = (i + (size_t)rank * 2) % n;
+	values = malloc(n * elem_bytes + 1);
+	if (values != NULL)
+		got = fread(values, elem_bytes, n, file);
+	for (size_t i = 0; i < n && got > 0; i++) {
+		size_t from = i + (is_shared(i, overlap) ? 0 : (size_t)rank * FURTHER);
 
-		for (size_t b = 0; b < elem_bytes && other > i; b++) {
-			unsigned char old = to[i * elem_bytes + b];
-
-			to[i * elem_bytes + b] = to[other * elem_bytes + b];
-			to[other * elem_bytes + b] = old;
-		}
+		memcpy(to + i * elem_bytes, values + from % got * elem_bytes, elem_bytes);
 	}
-	return true;
+	fclose(file);
+	free(values);
+	return got > 0;
 }
 
 void *topk_data_make(choir_dtype dtype, size_t n, int rank, const char *values, double overlap)
@@ -77,13 +79,13 @@ void *topk_data_make(choir_dtype dtype, size_t n, int rank, const char *values, 
 
 	if (all == NULL || heavy || strcmp(values, "normal") == 0) {
 		for (size_t i = 0; all != NULL && i < n; i++) {
-			double share = (double)(sparse_ids_random(SHARED, i) >> 11) * 0x1p-53;
+			uint64_t stream = is_shared(i, overlap) ? COMMON : (uint64_t)rank + 1;
 
-			put(dtype, draw(share < overlap ? COMMON : (uint64_t)rank + 1, i, heavy), all, i);
+			put(dtype, draw(stream, i, heavy), all, i);
 		}
 		return all;
 	}
-	if (read_file(values, elem_bytes, n, rank, all))
+	if (read_file(values, elem_bytes, n, rank, overlap, all))
 		return all;
 	free(all);
 	return NULL;

@@ -21,8 +21,8 @@ struct topk_job {
 };
 
 /* topk_data_make: n elements.  overlap: that share of the positions has the same value on all ranks.  values:
- * "normal", "heavy", or the path of a file of raw elements, read again from its start where it is short, at another
- * place on each rank.  NULL with errno; 0 if the file has no element. */
+ * "normal", "heavy", or the path of a file of raw elements, read again from its start where it is short; at the other
+ * positions each rank has elements from another place of it.  NULL with errno; 0 if the file has no element. */
 void *topk_data_make(choir_dtype dtype, size_t n, int rank, const char *values, double overlap);
 
 /* Of the timed calls of a contender: medians of the times, means of the rest; thresholds are those of the last call,
