@@ -48,11 +48,12 @@ struct select_job {
 	struct pool_block sample;
 	cl_uint n_above, n_equal, digits[DIGITS];
 	/* the search for the limit: the k-th largest begins with prefix, at the bits from shift on */
-	uint64_t prefix, k;
+	uint64_t prefix, k, asked; /* asked: k at its start */
 	unsigned shift, bits;
 	struct select_limit limit;
 	cl_event event;
 	bool watched;
+	bool is_counted; /* the search found n_above and n_equal */
 };
 
 static choir_status run_as(struct select_job *job, const char *source, const char *options, const char *kernel,
@@ -69,11 +70,14 @@ static choir_status scan(struct select_job *job, cl_mem counts, cl_mem total)
 	return launch_scan(job->device, counts, (cl_uint)job->all.n_groups, total);
 }
 
+/* Of a limit that was searched they are known. */
 static choir_status read_totals(struct select_job *job)
 {
 	struct dev_access above = dev_buffer_access(job->totals[0], 0, 4),
 			  equal = dev_buffer_access(job->totals[1], 0, 4);
 
+	if (job->is_counted)
+		return dev_marker(dev_queue(job->device), &job->event);
 	TRY(dev_read(job->device, &above, 0, &job->n_above, 4, NULL));
 	return dev_read(job->device, &equal, 0, &job->n_equal, 4, &job->event);
 }
@@ -146,7 +150,6 @@ static choir_status write_selected(struct select_job *job)
 
 static choir_status count_digits(struct select_job *job)
 {
-	static const cl_uint zeros[DIGITS];
 	const struct select_extent *among = &job->among;
 	cl_uint shift, bits;
 	cl_ulong prefix = job->prefix;
@@ -159,7 +162,7 @@ static choir_status count_digits(struct select_job *job)
 	job->bits = bits = job->shift < DIGIT_BITS ? job->shift : DIGIT_BITS;
 	job->shift -= job->bits;
 	shift = job->shift;
-	TRY(dev_write(job->device, &count, 0, zeros, sizeof zeros, NULL));
+	TRY(dev_fill_zero(job->device, job->count, 0, sizeof job->digits, sizeof *job->digits, NULL));
 	TRY(run_as(job, "select.cl", job->options, "select_digits", args, sizeof args / sizeof *args, among->n_groups));
 	return dev_read(job->device, &count, 0, job->digits, sizeof job->digits, &job->event);
 }
@@ -175,6 +178,9 @@ static choir_status search_on(struct select_job *job)
 	if (job->shift > 0)
 		return count_digits(job);
 	job->limit = (struct select_limit){ .key = job->prefix, .ties = job->k };
+	job->n_above = (cl_uint)(job->asked - job->k);
+	job->n_equal = (cl_uint)job->k; /* or more, of which so many are taken */
+	job->is_counted = true;
 	return write_selected(job);
 }
 
@@ -314,7 +320,8 @@ choir_status select_job_top(choir_device *device, const struct select_source *fr
 		return create(
 		    device, from, to,
 		    (struct select_job){ .phase = WRITING, .limit = { .key = UINT64_MAX >> (64 - key_bits) } }, out_p);
-	return create(device, from, to, (struct select_job){ .phase = SEARCHING, .k = k, .shift = key_bits }, out_p);
+	return create(device, from, to,
+	              (struct select_job){ .phase = SEARCHING, .k = k, .asked = k, .shift = key_bits }, out_p);
 }
 
 /* What follows a phase. */

@@ -18,7 +18,8 @@ enum { RANKS = 2, COUNT = 200000, K = 2000, CALLS = 4, PAIR_BYTES = 8 };
 static pthread_barrier_t barrier;
 struct moved {
 	const char *algorithm;
-	uint64_t down, up; /* of all ranks, the most of a call */
+	uint64_t down, up;      /* of all ranks, the most of a call */
+	uint64_t reads, writes; /* commands of the last call */
 };
 
 /* One in 33 is large: about so many pass a threshold in each call, whatever the residual has. */
@@ -63,6 +64,8 @@ static void calls(struct world *world, int rank, choir_comm *comm, void *arg)
 		if (rank == 0) {
 			moved->down = bus_down() > moved->down ? bus_down() : moved->down;
 			moved->up = bus_up() > moved->up ? bus_up() : moved->up;
+			moved->reads = bus_reads().commands;
+			moved->writes = bus_writes().commands;
 		}
 		pthread_barrier_wait(&barrier);
 	}
@@ -89,14 +92,19 @@ static struct moved moved_by(const char *algorithm, choir_reduce_where where)
 	return moved;
 }
 
-/* Of the digits of a search; on a CPU also a sample of 16384 elements. */
-static uint64_t bytes_of_search(void)
+static bool is_cpu(void)
 {
 	cl_device_type type = 0;
 
 	assert_int_equal(clGetDeviceInfo(choir_device_id(world_device()), CL_DEVICE_TYPE, sizeof type, &type, NULL),
 	                 CL_SUCCESS);
-	return 5 * 1024 + (type & CL_DEVICE_TYPE_CPU ? 16384 * 4 : 0);
+	return (type & CL_DEVICE_TYPE_CPU) != 0;
+}
+
+/* Of the digits of a search; on a CPU also a sample of 16384 elements and how many candidates there are. */
+static uint64_t bytes_of_search(void)
+{
+	return 4 * 1024 + (is_cpu() ? 16384 * 4 + 2 * 4 : 0);
 }
 
 /* Does everyone add what all have sent?  Then the sum stays on the device. */
@@ -140,8 +148,19 @@ static void no_tensor_moves(void **state)
 			assert_in_range(moved.down, RANKS * K * PAIR_BYTES,
 			                RANKS * (tries * (K + 256) * PAIR_BYTES + searches * search + added));
 		assert_in_range(moved.up, RANKS * K * PAIR_BYTES / 2,
-		                RANKS * ((gaussian ? 8 : 4) * K * PAIR_BYTES + searches * search + added));
+		                RANKS * ((gaussian ? 8 : 4) * K * PAIR_BYTES + added));
 	}
+}
+
+/* Exactly k are selected, so no count of them comes.  Down: four digits, two arrays, the count of the sum; on a CPU a
+ * sample and two counts of candidates.  Up: two lists of two arrays, and the indices of what left the residual. */
+static void no_count_of_k_comes(void **state)
+{
+	struct moved moved = moved_by("topka", CHOIR_REDUCE_KERNEL);
+
+	(void)state;
+	assert_int_equal(moved.reads, RANKS * (4 + 2 + 1 + (is_cpu() ? 3 : 0)));
+	assert_int_equal(moved.writes, RANKS * 5);
 }
 
 /* Where the host does the work the tensor comes down, and this program sees it. */
@@ -155,7 +174,8 @@ static void the_host_reads_all(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(no_tensor_moves), cmocka_unit_test(the_host_reads_all) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(no_tensor_moves), cmocka_unit_test(no_count_of_k_comes),
+		                            cmocka_unit_test(the_host_reads_all) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();
