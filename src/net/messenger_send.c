@@ -52,7 +52,7 @@ static choir_status send_now(struct messenger *messenger, int endpoint, const st
 	if (st == CHOIR_SUCCESS) {
 		st = messenger->transport->ops->send_now(messenger->transport, endpoint, &prefix, sizeof prefix,
 		                                         payload, payload_bytes, done_p);
-		if (st != CHOIR_SUCCESS)
+		if (st != CHOIR_SUCCESS && st != CHOIR_NO_MEMORY)
 			st = messenger_fail(messenger, st);
 	}
 	messenger_give_turn(messenger);

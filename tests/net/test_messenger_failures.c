@@ -51,6 +51,36 @@ static void abort_ends_sends(void **state)
 	close_world(&world);
 }
 
+static choir_status no_memory_now(choir_transport *transport, int peer, const void *head, size_t head_bytes,
+                                  const void *body, size_t body_bytes, int *done_p)
+{
+	(void)transport, (void)peer, (void)head, (void)head_bytes, (void)body, (void)body_bytes;
+	*done_p = 0;
+	return CHOIR_NO_MEMORY;
+}
+
+static void a_send_without_memory_is_not_the_end(void **state)
+{
+	struct world world;
+	choir_transport_ops ops;
+	const choir_transport_ops *real;
+	_Atomic int in_flight = 0;
+
+	(void)state;
+	open_world(&world, 2, true);
+	real = world.transports[0]->ops;
+	ops = *real;
+	ops.send_now = no_memory_now;
+	world.transports[0]->ops = &ops;
+	assert_int_equal(send_key(&world, 0, 1, 1, &in_flight), CHOIR_NO_MEMORY);
+	assert_int_equal(in_flight, 0);
+	world.transports[0]->ops = real;
+	assert_int_equal(send_key(&world, 0, 1, 2, &in_flight), CHOIR_SUCCESS);
+	drive_until(&world, 1, 1);
+	assert_int_equal(world.boxes[1].keys[0], 2);
+	close_world(&world);
+}
+
 static void detach_forgets_in_flight(void **state)
 {
 	struct world world;
@@ -204,6 +234,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(strangers_are_refused),    cmocka_unit_test(abort_ends_sends),
+		cmocka_unit_test(a_send_without_memory_is_not_the_end),
 		cmocka_unit_test(detach_forgets_in_flight), cmocka_unit_test(closing_with_sends_in_flight_is_safe),
 		cmocka_unit_test(a_failure_is_final),
 	};
