@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Design notes.  Where a tensor of the rank's own is cannot change, since the list is in the key of the call; where a
- * peer's is, the peer says in its slot in each call, so a table serves while every peer says the same.  Symmetric
- * memory that comes or goes ends the prepared call (Note [what may change] in prepared.c). */
+ * peer's is, the peer says in its slot in each call, so a table serves while every peer says the same and no symmetric
+ * memory has come or gone: a peer may name other memory by the same number then, also while the call waits for it. */
 #include "exec/span_table.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 struct span_table {
-	size_t n; /* addresses that a rank says in its slot: of its SENDs, then of its RECVs */
+	uint64_t changes; /* of the comm's symmetric memory then */
+	size_t n;         /* addresses that a rank says in its slot: of its SENDs, then of its RECVs */
 	struct step_spans steps[TABLE_STEPS];
 	uint64_t addresses[]; /* [node size][n] then */
 };
@@ -23,10 +24,15 @@ static bool are_callers(const struct plan_ref *refs, uint32_t n)
 	return callers;
 }
 
+static uint64_t changes_of(const struct run *run)
+{
+	return atomic_load_explicit(&run->comm->symmetric.changes, memory_order_acquire);
+}
+
 /* Has every peer said the addresses of the call before?  The rank's own are those of its part. */
 static bool is_known(const struct run *run, const struct span_table *table)
 {
-	bool known = true;
+	bool known = table->changes == changes_of(run);
 
 	for (int i = 0; i < run->comm->node_size && known; i++)
 		known = i == run->comm->local_rank ||
@@ -37,6 +43,7 @@ static bool is_known(const struct run *run, const struct span_table *table)
 
 static void begin_anew(const struct run *run, struct span_table *table)
 {
+	table->changes = changes_of(run);
 	for (int i = 0; i < run->comm->node_size; i++)
 		memcpy(&table->addresses[(size_t)i * table->n], run->peers[i].send_addresses,
 		       table->n * sizeof *table->addresses);
