@@ -222,23 +222,38 @@ static bool advance(struct run *const *runs, size_t n, int idle, size_t *left, c
 	return moved;
 }
 
+/* True if the comm has failed, or another thread's call waits to be driven. */
+static bool is_wanted_elsewhere(const struct choir_comm *comm)
+{
+	return atomic_load_explicit(&comm->failure.status, memory_order_relaxed) != CHOIR_SUCCESS ||
+	       atomic_load_explicit(&comm->submission.has_incoming, memory_order_relaxed);
+}
+
 /* Note [back-pressure].  A sender that finds no room in the ring of its peer and none in the transport could go on, and
  * would soon be thousands of messages ahead, which cost memory and the help of the background thread.  So its call
- * waits for the transport as long as messages leave it; where none does for a moment, the peer is busy elsewhere, and
- * no call waits until something has moved again.  True: messages are left. */
+ * waits for the transport as long as it holds fewer messages than ever since; where that takes more than a moment, the
+ * peer is busy elsewhere, and no call waits until a message has left.  What arrives meanwhile, and what others send,
+ * does not prolong that: this thread may be the one that is to receive it.  True: messages are left. */
 static bool sends_are_left(struct choir_comm *comm)
 {
 	bool *stuck = &comm->engine.arena.sends_stuck;
-	int rounds = wait_inline_rounds(WAIT_STATES, comm->crowded);
+	int rounds = wait_inline_rounds(WAIT_STATES, comm->crowded), least = messenger_in_flight(comm->messenger);
 
-	for (int idle = 0; messenger_busy(comm->messenger); idle++) {
-		if (messages_drive(comm, true)) {
+	for (int idle = 0; least > 0; idle++) {
+		int n;
+
+		(void)messages_drive(comm, true);
+		n = messenger_in_flight(comm->messenger);
+		if (n < least) {
+			least = n;
 			*stuck = false;
 			idle = 0;
-		} else if (*stuck || idle >= rounds) {
+		} else if (*stuck || idle >= rounds || (idle == LOOK_ROUND && wait_cores_taken())) {
 			*stuck = true;
 			return true;
 		}
+		if (is_wanted_elsewhere(comm))
+			return true;
 		wait_spin();
 	}
 	*stuck = false;

@@ -271,7 +271,12 @@ void messenger_abort(struct messenger *messenger)
 
 bool messenger_busy(struct messenger *messenger)
 {
-	return atomic_load_explicit(&messenger->sends.n, memory_order_acquire) > 0;
+	return messenger_in_flight(messenger) > 0;
+}
+
+int messenger_in_flight(struct messenger *messenger)
+{
+	return atomic_load_explicit(&messenger->sends.n, memory_order_acquire);
 }
 
 bool messenger_sends(struct messenger *messenger, uint64_t comm, int rank)

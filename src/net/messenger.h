@@ -69,7 +69,8 @@ choir_status messenger_drive(struct messenger *messenger, bool *progress);
 void message_give(struct message *message);
 
 void messenger_abort(struct messenger *messenger); /* aborts the transport; later calls return ABORTED */
-bool messenger_busy(struct messenger *messenger);  /* true while a send is in flight */
+bool messenger_busy(struct messenger *messenger);     /* true while a send is in flight */
+int messenger_in_flight(struct messenger *messenger); /* how many are */
 bool messenger_sends(struct messenger *messenger, uint64_t comm,
                      int rank);                           /* true while a send of that rank is in flight */
 bool messenger_polled(const struct messenger *messenger); /* true if only messenger_drive sees arrivals */
