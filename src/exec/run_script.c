@@ -51,6 +51,8 @@ choir_status run_ask_script(struct run *run, bool *moved)
 	}
 	if (turn.what == SCRIPT_AGAIN)
 		return CHOIR_SUCCESS;
+	if (turn.by_user) /* as in steps_host_reduce */
+		TRY(comm_failure_inside(run->comm));
 	*moved = true;
 	switch (turn.what) {
 	case SCRIPT_PLAN:

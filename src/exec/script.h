@@ -32,6 +32,7 @@ struct script_turn {
 	void (*job)(void *state); /* of CALLBACK and WORK; the script keeps the outcome */
 	/* with an error: the failure of this rank's event alone; the comm goes on */
 	bool failure_is_local;
+	bool by_user; /* functions of the caller's may have run, and may have failed the comm */
 };
 
 /* Access to host memory of the library's own. */

@@ -32,6 +32,7 @@ static choir_status script_next(void *state, struct script_turn *turn)
 	while (st == CHOIR_SUCCESS && turn->what == SPARSE_GO_ON)
 		st = sparse->step(sparse, turn);
 	turn->failure_is_local = sparse->failure_is_local;
+	turn->by_user = sparse->user != NULL;
 	if (sparse->to_note)
 		choice_memory_note(sparse);
 	sparse->to_note = false;
