@@ -31,7 +31,7 @@ from ._callback import pending
 from ._device import Device
 from ._event import Event, SparseEvent, any_running, handles, sweep
 from ._library import check, lib, take_text
-from ._family import Family, live as _live
+from ._family import Family, abort, live as _live, take
 from ._numbers import INT64, array as _array, milliseconds, number, size
 from ._operator import Operator
 from ._persistent import Persistent
@@ -43,11 +43,10 @@ _ops: dict[Any, int] = {one: int(one) for one in Op}
 _ops.update({one.name.lower(): int(one) for one in Op})
 
 
-def _op(what: Op | Operator | str, comm: Comm | None = None) -> int:
-    """The number of an operator, and the comm that uses it."""
+def _op(what: Op | Operator | str, *comms: Comm) -> int:
+    """The number of an operator, and the comms that use it."""
     if isinstance(what, Operator):
-        if comm is not None:
-            what._comms.add(comm)
+        what._comms.update(comms)
         return int(what)
     try:
         return _ops[what]
@@ -527,7 +526,7 @@ class Comm(Family, Persistent):
 
     def close(self) -> None:
         """Waits for what is in flight, then destroys the comm.  Calls of other ranks that wait for this one fail."""
-        handle, self._handle = self._handle, 0
+        handle = take(self)
         _live.discard(self)
         status = lib.choir_comm_destroy(handle) if handle else 0
         sweep()
@@ -537,10 +536,13 @@ class Comm(Family, Persistent):
         return self
 
     def __exit__(self, kind: object, *exc: object) -> None:
-        if kind is not None and self._handle:
-            lib.choir_comm_abort(self._handle)
-            lib.choir_comm_destroy(self._handle)
-            self._handle = 0
+        if kind is None:
+            self.close()
+            return
+        abort(self)
+        handle = take(self)
+        if handle:
+            lib.choir_comm_destroy(handle)
         self.close()
 
     def __repr__(self) -> str:
@@ -716,10 +718,10 @@ def _close_all() -> None:
     """No thread of the library may meet an interpreter that is gone: Note [callbacks] in _event.py."""
     threading.excepthook = functools.partial(_end_quietly, threading.excepthook)
     for comm in list(_live):
-        if comm._handle and any_running():
-            lib.choir_comm_abort(comm._handle)
+        if any_running():
+            abort(comm)
     for comm in list(_live):
-        handle, comm._handle = comm._handle, 0
+        handle = take(comm)
         _live.discard(comm)
         if handle:
             lib.choir_comm_destroy(handle)

@@ -14,7 +14,7 @@ from ._abi import GATHER, Bootstrap, Status
 from ._callback import Callback, raise_pending
 from ._comm import Comm, device_array
 from ._device import as_device
-from ._family import CommEvent, make_config
+from ._family import CommEvent, abort, make_config
 from ._library import check, lib, mpi
 from ._numbers import number
 from .errors import ArgumentError, error_of
@@ -112,8 +112,7 @@ class Threads(list):
     def __exit__(self, kind: object, *exc: object) -> None:
         if kind is not None:
             for comm in self:
-                if comm._handle:
-                    lib.choir_comm_abort(comm._handle)
+                abort(comm)
         for comm in self:
             if kind is None:
                 comm.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes as ct
 import os
+import threading
 from typing import Any, NamedTuple, Sequence
 
 from ._abi import CommConfig, CommGroup
@@ -14,7 +15,32 @@ from ._numbers import array, milliseconds, number
 
 #: the comms that are open, also those that nobody names: their calls may be in flight when the interpreter exits
 live: set[Any] = set()
-os.register_at_fork(after_in_child=live.clear)
+
+#: a comm that another thread destroys is not aborted; a signal's handler may come in between
+_handles = threading.RLock()
+
+
+def _forget() -> None:
+    global _handles
+    _handles = threading.RLock()
+    live.clear()
+
+
+os.register_at_fork(after_in_child=_forget)
+
+
+def abort(comm: Any) -> None:
+    """Unless it is closed."""
+    with _handles:
+        if comm._handle:
+            lib.choir_comm_abort(comm._handle)
+
+
+def take(comm: Any) -> int:
+    """Its handle, for the one who destroys it."""
+    with _handles:
+        handle, comm._handle = comm._handle, 0
+    return handle
 
 
 class GroupPlace(NamedTuple):

@@ -10,6 +10,7 @@ from weakref import WeakSet
 from . import _abi
 from ._abi import DType, OpConfig
 from ._callback import Callback
+from ._family import abort
 from ._library import check, lib
 from .errors import ArgumentError
 
@@ -77,6 +78,7 @@ class Operator:
             return form(Callback(function, self._abort))
 
         self._comms: WeakSet[Any] = WeakSet()
+        self._failures = 0
         config = OpConfig(ct.sizeof(OpConfig), name.encode(), commutative=int(commutative))
         if fold_fn is not None:
             config.fold = called(_abi.OP_FOLD_FN, folds)
@@ -101,9 +103,9 @@ class Operator:
 
     def _abort(self) -> None:
         """What was not folded is no rank's result."""
+        self._failures += 1
         for comm in list(self._comms):
-            if comm._handle:
-                lib.choir_comm_abort(comm._handle)
+            abort(comm)
 
     def __int__(self) -> int:
         if self._number is None:

@@ -84,7 +84,7 @@ def reduce_scatter(comms: Sequence[Comm], sends: Sequence[Any], chunks: Chunks, 
     for i, one in enumerate(chunks.arrays):
         _writable(one, chunks.dtype, f"chunk {i}")
     given = _buffers(comms, sends, chunks.count, chunks.dtype, "sends", False)
-    args = (given, ct.byref(chunks._set), _op(op))
+    args = (given, ct.byref(chunks._set), _op(op, *comms))
     return _go(comms, lib.choir_chunks_reduce_scatter, args, (sends, chunks), wait, call)
 
 
@@ -113,5 +113,5 @@ def allreduce(comms: Sequence[Comm], sends: Sequence[Any], recvs: Sequence[Any] 
     first = operand(sends[0])
     froms = _buffers(comms, sends, first.count, first.dtype, "sends", False)
     tos = _buffers(comms, recvs, first.count, first.dtype, "recvs", True)
-    args = (froms, tos, first.count, first.dtype, _op(op))
+    args = (froms, tos, first.count, first.dtype, _op(op, *comms))
     return _go(comms, lib.choir_allreduce_local, args, (sends, recvs), wait, call)

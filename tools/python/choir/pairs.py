@@ -14,14 +14,15 @@ from __future__ import annotations
 import ctypes as ct
 from typing import Any, Callable
 
-from ._abi import DType
+from ._abi import DType, Status
 from ._arrays import Operand, operand
 from ._comm import _at_least, _call, _numpy_names, _op
 from ._device import Device
 from ._event import Event
 from ._library import check, lib
 from ._numbers import size
-from .errors import ArgumentError
+from ._operator import Operator
+from .errors import ArgumentError, ChoirError, error_of
 
 _host: Device | None = None
 
@@ -29,12 +30,21 @@ _host: Device | None = None
 class PairsEvent(Event):
     """A call that was started; ``wait`` returns its result."""
 
-    __slots__ = ("_result", "_finish")
+    __slots__ = ("_result", "_finish", "_operator", "_failures")
 
-    def __init__(self, held: Any, finish: Callable[[], Any]) -> None:
+    def __init__(self, held: Any, finish: Callable[[], Any], op: Any) -> None:
         super().__init__(held)
         self._finish = finish
         self._result: Any = None
+        self._operator = op if isinstance(op, Operator) else None
+        self._failures = self._operator._failures if self._operator else 0
+
+    def exception(self) -> ChoirError | None:
+        """As of every event.  There is no comm that an operator's function that raised could abort."""
+        error = super().exception()
+        if error is None and self._operator is not None and self._operator._failures != self._failures:
+            return error_of(Status.ABORTED, f"a function of the operator {self._operator.name} raised")
+        return error
 
     def _outcome(self) -> Any:
         if self._finish is not None:
@@ -52,10 +62,11 @@ def _device(device: Any) -> Any:
     return device if isinstance(device, Device) else Device.of_queue(device)
 
 
-def _go(fn: Any, device: Any, args: tuple, held: Any, finish: Callable[[], Any], wait: bool, call: Any) -> Any:
+def _go(fn: Any, device: Any, args: tuple, held: Any, finish: Callable[[], Any], wait: bool, call: Any,
+        op: Any = None) -> Any:  # fmt: skip
     block, kept = _call(**call) if call else (None, None)
     where = _device(device)
-    event = PairsEvent((held, kept, where), finish)
+    event = PairsEvent((held, kept, where), finish, op)
     check(fn(where._handle, *args, block, event._out))
     return event.wait() if wait else event
 
@@ -204,4 +215,4 @@ def coalesce_rows(indices: Any, values: Any, op: Any = "sum", out: Any = None, d
     args = (a.buffer, a.count, b.buffer, b.count, a.dtype, b.dtype, _op(op), to_ind.buffer, to_val.buffer,
             ct.byref(pairs))  # fmt: skip
     finish = _cut(out[0], out[1], pairs, width)
-    return _go(lib.choir_coalesce_rows, device, args, (indices, values, out, pairs), finish, wait, call)
+    return _go(lib.choir_coalesce_rows, device, args, (indices, values, out, pairs), finish, wait, call, op)
