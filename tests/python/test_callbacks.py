@@ -2,11 +2,13 @@
 """What functions raise that C calls: operators', gathers', events'; and signals that come as C calls them."""
 
 import ctypes
+import gc
 import os
 import signal
 import subprocess
 import tempfile
 import unittest
+import weakref
 from types import SimpleNamespace
 from unittest import mock
 
@@ -118,6 +120,97 @@ class Interrupted(unittest.TestCase):
         with choir.Operator("divides", lambda a, b: 1 // 0) as op:
             run_ranks(3, fn)
 
+    def test_a_fold_of_chunks_that_raises(self):
+        comms = choir.threads(2, deadline=30)
+        self.addCleanup(comms.__exit__, None)
+        with choir.Operator("divides", lambda a, b: 1 // 0) as op:
+            with self.assertRaises((ZeroDivisionError, choir.AbortedError)):
+                choir.chunks.allreduce(comms, [np.ones(8), np.ones(8)], op=op)
+            self.assertEqual(set(op._comms), set(comms))
+
+    def test_a_sparse_fold_that_raises(self):
+        for method in "auto", "allgather", "split", "split_dense", "recursive_doubling", "mask":
+            options = None if method == "auto" else f"algorithm={method}"
+            for n in 1, 2, 4:
+                with self.subTest(method=method, n=n), choir.Operator("divides", lambda a, b: 1 // 0) as op:
+                    self.sparse(n, op, options)
+
+    def sparse(self, n, op, options):
+        indices, values = np.array([3, 5, 3]), np.ones(3)
+        with choir.threads(n, deadline=30) as comms:
+            events = []
+            for comm in comms:
+                try:
+                    events.append(comm.sparse_allreduce(indices, values, op=op, wait=False, options=options))
+                except (ZeroDivisionError, choir.AbortedError):  # a thread of the library was fast
+                    pass
+            for event in events:
+                with self.assertRaises((ZeroDivisionError, choir.AbortedError)):
+                    event.wait()
+                while not event.done():
+                    pass
+                self.assertIsInstance(event.exception(), choir.AbortedError)
+
+    def test_a_fold_of_pairs_that_raises(self):
+        with choir.Operator("divides", lambda a, b: 1 // 0) as op:
+            event = choir.pairs.coalesce_rows(np.array([1, 1]), np.ones(2), op=op, wait=False)
+            for _ in range(2):
+                with self.assertRaises((ZeroDivisionError, choir.AbortedError)):
+                    event.wait()
+            with self.assertRaisesRegex(choir.AbortedError, "the operator divides raised"):
+                event.wait()
+
+    def test_an_operator_meets_a_comm_that_is_being_destroyed(self):
+        """The comm's handle is gone before the library destroys it."""
+        comm = choir.threads(1)[0]
+        op = choir.Operator("own", lambda a, b: a + b)
+        self.addCleanup(op.close)
+        comm.supports("allreduce", "float64", op)
+        destroy, aborted, abort = choir._comm.lib.choir_comm_destroy, [], choir._comm.lib.choir_comm_abort
+
+        def destroyed(handle):
+            op._abort()
+            return destroy(handle)
+
+        with mock.patch.object(choir._comm.lib, "choir_comm_destroy", destroyed):
+            with mock.patch.object(choir._comm.lib, "choir_comm_abort", lambda at: aborted.append(at) or abort(at)):
+                comm.__exit__(ValueError)
+        self.assertEqual(len(aborted), 1)
+
+    def test_an_exit_comes_first_and_the_others_are_its_context(self):
+        first, second, exit_ = ValueError(1), KeyError(2), KeyboardInterrupt()
+        cases = (exit_, [first, exit_, second], [first, second]), (first, [first, second], [second])
+        for raised, errors, after in cases:
+            for one in first, second, exit_:
+                one.__context__ = None
+            with self.assertRaises(type(raised)) as caught:
+                _callback.raise_first(errors)
+            self.assertEqual(_callback._contexts(caught.exception), [raised, *after])
+
+    def test_what_is_raised_leaves_no_cycle(self):
+        class Kept(Exception):
+            pass
+
+        gc.disable()
+        self.addCleanup(gc.enable)
+        _callback.Callback(lambda: (_ for _ in ()).throw(Kept()))()
+        made = None
+        try:
+            self.comms[0].check()
+        except Kept as error:
+            made = weakref.ref(error)
+        self.assertIsNotNone(made)
+        self.assertIsNone(made())
+
+    def test_a_forked_child(self):
+        _callback.pending.append((0, ValueError()))
+        with _event._lock:
+            child = os.fork()
+            if child == 0:
+                os._exit(0 if not _callback.pending and _event._lock.acquire(blocking=False) else 1)
+        _callback.pending.clear()
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+
     def test_a_thread_of_the_library(self):
         failed = []
         called = _callback.Callback(lambda *_: 1 // 0, lambda: failed.append(1))
@@ -163,6 +256,21 @@ class Interrupted(unittest.TestCase):
         with self.assertRaises(KeyboardInterrupt):
             self.comms[0].check()
         self.comms[0].check()
+
+    def test_callbacks_that_are_interrupted_on_their_way(self):
+        seen, each = [], _event._run_each
+
+        def interrupted(number, failures):
+            if not seen:
+                seen.append("interrupted")
+                raise KeyboardInterrupt
+            each(number, failures)
+
+        with mock.patch.object(_event, "_run_each", interrupted):
+            self.complete([lambda one: seen.append(1)], 0)
+        self.assertEqual(seen, ["interrupted", 1])
+        with self.assertRaises(KeyboardInterrupt):
+            self.comms[0].check()
 
     def test_an_events_callback_that_exits(self):
         seen = []

@@ -26,10 +26,38 @@ def raise_pending() -> None:
     """Raises what callbacks on this thread could not."""
     me = threading.get_ident()
     mine = [one for one in pending if one[0] == me]
-    for one in mine:
-        pending.remove(one)
-    if mine:
-        raise mine[0][1]
+    for each in mine:
+        pending.remove(each)
+        del each
+    errors = [error for _, error in mine]
+    del mine
+    if errors:
+        raise_first(errors)
+
+
+def _contexts(error: BaseException | None) -> list[BaseException]:
+    found: list[BaseException] = []
+    while error is not None and not any(one is error for one in found):
+        found.append(error)
+        error = error.__context__
+    return found
+
+
+def raise_first(errors: list[BaseException]) -> None:
+    """Raises the first that is not an Exception, else the first; the others are its context."""
+    first, *others = sorted(errors, key=lambda one: isinstance(one, Exception))
+    try:
+        chain = _contexts(first)
+        for other in others:
+            more = _contexts(other)
+            if not any(a is b for a in chain for b in more):
+                chain[-1].__context__ = other
+                chain += more
+        raise first
+    finally:  # the traceback holds this frame
+        errors.clear()
+        del first
+        others = chain = more = other = None  # type: ignore[assignment]
 
 
 class Callback:

@@ -23,7 +23,7 @@ from typing import Any, Callable, Generator, Iterable
 
 from ._abi import EVENT_FN, DType, SparseStats, Status
 from ._arrays import address_of
-from ._callback import Callback, pending, raise_pending
+from ._callback import Callback, pending, raise_first, raise_pending
 from ._library import check, lib
 from .errors import ChoirError, DeadlineError, error_of
 
@@ -31,14 +31,17 @@ _SLICE_MS = 100  # a signal's handler runs between two waits of this length
 
 _lock = threading.Lock()
 _waiting: dict[int, Event] = {}  # events with callbacks, by the number that the library hands back
+_running: dict[int, object] = {}  # whose callbacks are being called, and by which call of _run_callbacks
 _numbers = itertools.count(1)
 _orphans: deque[tuple[int, Any]] = deque()
 _open: weakref.WeakSet[Event] = weakref.WeakSet()
 
 
 def _forget() -> None:
-    """Collectives in flight are those of the process before fork."""
-    for each in (_waiting, _orphans, _open):
+    """Collectives in flight are those of the process before fork, and so is who holds the lock."""
+    global _lock
+    _lock = threading.Lock()
+    for each in (_waiting, _running, _orphans, _open, pending):
         each.clear()  # type: ignore[attr-defined]
 
 
@@ -59,20 +62,35 @@ def sweep() -> None:
 
 
 def _run_callbacks(number: int, status: int) -> None:
+    """One that a signal's handler ends leaves the event where ``_run_missed`` finds it."""
+    mine = object()
+    failures: list[BaseException] = []
+    try:
+        if _running.setdefault(number, mine) is mine:
+            _run_each(number, failures)
+    except BaseException as error:  # noqa: BLE001 - it joins what the callbacks raised
+        failures.append(error)
+    finally:
+        if _running.get(number) is mine:
+            del _running[number]
+    if failures:
+        raise_first(failures)
+
+
+def _run_each(number: int, failures: list[BaseException]) -> None:
     with _lock:
-        event = _waiting.pop(number, None)
+        event = _waiting.get(number)
         if event is None:
             return
-        callbacks, event._callbacks = event._callbacks or [], None
         event._fired = True
-    failure = None
-    for fn in callbacks:
+    while event._callbacks:
         try:
-            event._call(fn)
+            event._call(event._callbacks[0])
         except BaseException as error:  # noqa: BLE001 - the next one is called all the same
-            failure = error
-    if failure is not None:
-        raise failure
+            failures.append(error)
+        del event._callbacks[0]
+    event._callbacks = None
+    _waiting.pop(number, None)
 
 
 def _run_missed() -> None:
