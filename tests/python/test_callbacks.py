@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import tempfile
+import threading
 import unittest
 import weakref
 from types import SimpleNamespace
@@ -233,6 +234,16 @@ class Interrupted(unittest.TestCase):
             with self.assertRaises(KeyboardInterrupt):
                 choir.from_gather(calls.append, 0, 2, network="none")
         self.assertEqual(calls, [])
+
+    def test_a_gather_behind_one_that_is_never_entered(self):
+        calls = []
+        call = _create._bootstrap(calls.append, 0, 2).gather
+        _callback.pending.append((threading.get_ident(), KeyboardInterrupt()))
+        self.addCleanup(_callback.pending.clear)
+        mine = ctypes.create_string_buffer(8)
+        self.assertEqual(call(None, ctypes.addressof(mine), 4, ctypes.addressof(mine)), 1)
+        self.assertEqual(calls, [])
+        _callback.pending.clear()
 
     def complete(self, callbacks, interrupts):
         """The library's call for an event that is complete, on this thread."""

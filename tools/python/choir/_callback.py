@@ -22,6 +22,12 @@ pending: list[tuple[int, BaseException]] = []
 _all: WeakSet[Callback] = WeakSet()
 
 
+def is_pending() -> bool:
+    """A callback on this thread has raised, and nobody has raised it again yet."""
+    me = threading.get_ident()
+    return any(one[0] == me for one in pending)
+
+
 def raise_pending() -> None:
     """Raises what callbacks on this thread could not."""
     me = threading.get_ident()

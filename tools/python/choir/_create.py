@@ -11,7 +11,7 @@ from typing import Any, Callable, Sequence
 
 from . import _meet
 from ._abi import GATHER, Bootstrap, Status
-from ._callback import Callback, raise_pending
+from ._callback import Callback, is_pending, raise_pending
 from ._comm import Comm, device_array
 from ._device import as_device
 from ._family import CommEvent, abort, make_config
@@ -34,6 +34,8 @@ def _bootstrap(gather: Callable[[bytes], bytes], rank: int, size: int) -> Bootst
     """For C; where the gather raises, the library gets a failure."""
 
     def call(ctx: Any, mine: int, n_bytes: int, whole: int) -> int:
+        if is_pending():  # an earlier gather was kept from running
+            return 1
         data = gather(ct.string_at(mine, n_bytes))
         if len(data) != n_bytes * size:
             raise ArgumentError(f"gather gave {len(data)} bytes, {n_bytes * size} are needed")
