@@ -49,14 +49,12 @@ static void give(const struct algo_in *in, struct plan *plan, struct chunks chun
 	bool both_direct = in->send_direct && in->recv_direct;
 	uint64_t off = chunk_off(chunks, k), len = chunk_len(chunks, k), area = k % AREAS;
 	struct plan_ref slot = plan_slot(in->me, area * chunks.each), send = plan_at(PLAN_SEND, off);
-	plan_id put;
+	plan_id put, published = fit_by_commands(in) ? PLAN_NO_STEP : g->published;
 
 	if (k >= AREAS)
 		g->awaited = plan_await(plan, PLAN_ALL, (uint32_t)(k - AREAS) + 1, &g->awaited, 1, "area free");
 	/* After the chunk before was published, for which the others wait; where a command puts, beside that. */
-	put = plan_copy(plan, slot, send, len,
-	                (plan_id[]){ g->awaited, g->own[area], fit_ahead(in, 1) ? PLAN_NO_STEP : g->published }, 3,
-	                "put");
+	put = plan_copy(plan, slot, send, len, (plan_id[]){ g->awaited, g->own[area], published }, 3, "put");
 	g->published = plan_publish(plan, (uint32_t)k + 1, &put, 1, "chunk there");
 	if (!in->in_place)
 		g->own[area] =

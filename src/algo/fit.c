@@ -44,9 +44,9 @@ static uint64_t root_of(uint64_t x)
 	return root;
 }
 
-uint64_t fit_ahead(const struct algo_in *in, uint64_t most)
+bool fit_by_commands(const struct algo_in *in)
 {
-	return in->send_direct || in->command_bytes == 0 ? 0 : most;
+	return !in->send_direct && in->command_bytes > 0;
 }
 
 uint64_t fit_chunk_bytes(const struct algo_in *in, uint64_t bytes, uint64_t commands)

@@ -12,9 +12,9 @@ const char *fit_nodes(const struct algo_in *in);   /* more than one node */
 const char *fit_any(const struct algo_in *in);
 const char *fit_phases(uint64_t phases); /* no more phases than a lane's flag can hold */
 
-/* fit_ahead: how many chunks more than one a rank puts before the others have them: most where commands copy SEND, so
- * that the bus always has one to begin, else none. */
-uint64_t fit_ahead(const struct algo_in *in, uint64_t most);
+/* fit_by_commands: commands copy SEND to the slots.  A rank then puts chunks ahead of the others, so that the bus
+ * always has one to begin, and does other work before they have ended. */
+bool fit_by_commands(const struct algo_in *in);
 
 /* fit_chunk_bytes: how long a chunk through the slots is at most.  bytes: of what goes through them; commands: of a
  * chunk, in the direction that has more, where a buffer is reached by commands.  256 KB stay in a cache.

@@ -238,7 +238,7 @@ choir_status slices_build(const struct algo_in *in, struct plan *plan, const str
 		s.scratch_bytes = kind->scratch(in->layout->n_nodes, s.slice_bytes, s.unit);
 		s.scratch = plan_scratch(plan, min_u64(s.lag, s.chunks.n) * s.scratch_bytes);
 	}
-	s.ahead = 1 + fit_ahead(in, INPUT_AREAS - 2);
+	s.ahead = fit_by_commands(in) ? INPUT_AREAS - 1 : 1;
 	for (uint64_t k = 0; k < s.ahead && k < s.chunks.n; k++)
 		put(&s, k);
 	publish(&s, 0);

@@ -208,7 +208,7 @@ choir_status streams_build(const struct algo_in *in, struct plan *plan, const st
 
 	plan->slot_bytes = in->slot_bytes;
 	plan->nt = in->nt;
-	s.ahead = fit_ahead(in, AHEAD);
+	s.ahead = fit_by_commands(in) ? AHEAD : 0;
 	s.chunk_bytes = chunk_bytes_of(in, view);
 	s.n_chunks = bytes == 0 && any_own(in, view) ? 1 : (bytes + s.chunk_bytes - 1) / s.chunk_bytes;
 	plan->slot_used = s.n_chunks <= 1 ? bytes : min_u64(s.n_chunks, AREAS) * s.chunk_bytes;
