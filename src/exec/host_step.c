@@ -84,35 +84,31 @@ static void take_next_span(struct operands *o)
 	o->next = at;
 }
 
-static void do_known_spans(struct operands *o, struct reduce_call *call, const struct step_spans *known)
+static void do_known_spans(struct run *run, struct operands *o, struct reduce_call *call,
+                           const struct step_spans *known)
 {
 	for (uint32_t i = 0; i < known->n; i++) {
 		o->at = known->spans[i].at;
 		o->next = known->spans[i + 1 < known->n ? i + 1 : i].at;
 		fetch(o, known->spans[i + 1 < known->n ? i + 1 : i].bytes);
 		do_span(o, call, known->spans[i].bytes);
+		run->board.piece += known->spans[i].bytes;
 	}
 }
 
-/* The next piece, span by span; each is located and its beginning fetched before the work on the one before it. */
-static void do_piece(struct run *run, const struct plan_step *step, struct operands *o, struct reduce_call *call)
+/* Each span is located, and its beginning fetched, before the work on the one before it.  table: NULL, or where they
+ * are kept. */
+static void do_new_spans(struct run *run, struct operands *o, struct reduce_call *call, uint64_t left,
+                         struct step_spans *table)
 {
-	bool whole = run->bound.lists && step->len <= STEP_PIECE_BYTES;
-	struct step_spans *known = whole ? span_table_of(run, step, o->refs, o->n, o->nt_from) : NULL;
-	uint64_t left = next_piece(run, step), span;
+	uint64_t span = locate(run, o, run->board.piece, left, o->at);
 
-	if (known != NULL && known->n > 0) {
-		do_known_spans(o, call, known);
-		run->board.piece += left;
-		left = 0;
-	}
-	span = left > 0 ? locate(run, o, run->board.piece, left, o->at) : 0;
 	while (left > 0) {
 		uint64_t next = 0;
 
-		if (known != NULL && !span_table_add(known, span, o->at, o->n)) {
-			known->n = 0;
-			known = NULL;
+		if (table != NULL && !span_table_add(table, span, o->at, o->n)) {
+			table->n = 0;
+			table = NULL;
 		}
 		if (span < left) {
 			next = locate(run, o, run->board.piece + span, left - span, o->next);
@@ -124,6 +120,18 @@ static void do_piece(struct run *run, const struct plan_step *step, struct opera
 		span = next;
 		take_next_span(o);
 	}
+}
+
+/* The next piece, span by span. */
+static void do_piece(struct run *run, const struct plan_step *step, struct operands *o, struct reduce_call *call)
+{
+	bool whole = run->bound.lists && step->len <= STEP_PIECE_BYTES;
+	struct step_spans *table = whole ? span_table_of(run, step, o->refs, o->n, o->nt_from) : NULL;
+
+	if (table != NULL && table->n > 0)
+		do_known_spans(run, o, call, table);
+	else
+		do_new_spans(run, o, call, next_piece(run, step), table);
 	if (o->nt_from < o->n_dst)
 		copy_host_fence();
 }

@@ -12,8 +12,7 @@
 bool p2p_put(struct run *run, const struct plan_step *step);
 
 /* p2p_put_soon: p2p_put that waits for a moment for room, unless it did so in vain and the peer has taken nothing
- * since.
- */
+ * since. */
 bool p2p_put_soon(struct run *run, const struct plan_step *step);
 
 /* p2p_take: takes a piece of a recv, if it is in the ring: *done.  MISMATCH. */
