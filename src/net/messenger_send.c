@@ -22,6 +22,12 @@ static choir_status send_to_myself(struct messenger *messenger, void *data, size
 	return st;
 }
 
+/* In a turn: what the transport said of a send.  Note [messenger failure]. */
+static choir_status sent(struct messenger *messenger, choir_status st)
+{
+	return st == CHOIR_SUCCESS || st == CHOIR_NO_MEMORY ? st : messenger_fail(messenger, st);
+}
+
 /* In a turn: takes ownership of send. */
 static choir_status start_send(struct messenger *messenger, int endpoint, struct send *send, size_t bytes)
 {
@@ -33,7 +39,7 @@ static choir_status start_send(struct messenger *messenger, int endpoint, struct
 		return st;
 	}
 	st = sends_start(&messenger->sends, messenger->transport, &messenger->blocks, endpoint, send, bytes);
-	return st == CHOIR_SUCCESS || st == CHOIR_NO_MEMORY ? st : messenger_fail(messenger, st);
+	return sent(messenger, st);
 }
 
 /* Sends without a copy of its own if the transport has send_now; *done_p stays 0 if it has not, or found no room. */
@@ -49,12 +55,10 @@ static choir_status send_now(struct messenger *messenger, int endpoint, const st
 	prefix = packet_stamp(header, payload_bytes);
 	messenger_take_turn(messenger);
 	st = messenger_failure(messenger);
-	if (st == CHOIR_SUCCESS) {
-		st = messenger->transport->ops->send_now(messenger->transport, endpoint, &prefix, sizeof prefix,
-		                                         payload, payload_bytes, done_p);
-		if (st != CHOIR_SUCCESS && st != CHOIR_NO_MEMORY)
-			st = messenger_fail(messenger, st);
-	}
+	if (st == CHOIR_SUCCESS)
+		st = sent(messenger,
+		          messenger->transport->ops->send_now(messenger->transport, endpoint, &prefix, sizeof prefix,
+		                                              payload, payload_bytes, done_p));
 	messenger_give_turn(messenger);
 	return st;
 }
