@@ -1,27 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* A lost wake-up shows as a test that does not end: nobody here sleeps with a limit, except where the limit is what is
  * tested. */
-#include "node/bell.h"
+#include "bells.h"
 #include "node/process_id.h"
-#include "support.h"
 
 #include <pthread.h>
 #include <sched.h>
-#include <stdatomic.h>
-#include <time.h>
-
-/* Sleeps until *word is at least value. */
-static void await(struct bell *mine, _Atomic uint32_t *word, uint32_t value)
-{
-	while (atomic_load_explicit(word, memory_order_acquire) < value) {
-		uint32_t seen = bell_arm(mine, BELL_ANY);
-
-		if (atomic_load_explicit(word, memory_order_relaxed) >= value)
-			bell_disarm(mine);
-		else
-			bell_sleep(mine, seen, -1);
-	}
-}
 
 struct table { /* two players who take turns */
 	_Atomic uint32_t turns[2];
@@ -97,72 +81,6 @@ static void processes_take_turns(void **state)
 	munmap(table, sizeof *table);
 }
 
-/* A ring and an arm as close to each other as can be, again and again: only the fences decide here.  Both sides start a
- * round together and then wait a few turns of a loop, by lot.  Stores to lines that the other side owns stand before
- * the ringer's own in its store buffer and hold it up there.  Where both have one core a round takes a turn of the
- * scheduler, and races nothing: the time is limited. */
-enum { CLOSE_ROUNDS = 100000, CLOSE_US = 5000000, COLD_LINES = 24 };
-
-struct duel {
-	_Alignas(64) _Atomic uint32_t ready[2];
-	_Alignas(64) _Atomic uint32_t work;
-	_Alignas(64) _Atomic uint32_t last; /* the last round; changed before the sleeper is ready for it */
-	struct {
-		_Alignas(64) _Atomic uint32_t word;
-	} cold[COLD_LINES];
-};
-
-static int64_t now_us(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
-
-static void start_together(struct duel *duel, int me, uint32_t round)
-{
-	atomic_store(&duel->ready[me], round);
-	for (int spins = 0; atomic_load(&duel->ready[!me]) < round; spins++)
-		if (spins % 2000 == 1999)
-			sched_yield();
-	for (volatile uint64_t n = random_mix(round * 2 + (uint32_t)me) % 64; n > 0; n--)
-		;
-}
-
-static void *duel_ringer(void *ctx)
-{
-	struct duel *duel = ctx;
-
-	for (uint32_t round = 1; round <= atomic_load(&duel->last); round++) {
-		start_together(duel, 0, round);
-		for (int i = 0; i < COLD_LINES; i++)
-			atomic_store_explicit(&duel->cold[i].word, round, memory_order_relaxed);
-		atomic_store_explicit(&duel->work, round, memory_order_release);
-		bell_ring(bell_mine());
-	}
-	return NULL;
-}
-
-static void close_races(void **state)
-{
-	struct duel duel = { { 0 }, 0, CLOSE_ROUNDS, { { 0 } } };
-	int64_t end = now_us() + CLOSE_US;
-	pthread_t thread;
-
-	(void)state;
-	assert_int_equal(pthread_create(&thread, NULL, duel_ringer, &duel), 0);
-	for (uint32_t round = 1; round <= atomic_load(&duel.last); round++) {
-		if (round % 64 == 0 && now_us() > end)
-			atomic_store(&duel.last, round);
-		for (int i = 0; i < COLD_LINES; i++)
-			atomic_store_explicit(&duel.cold[i].word, round, memory_order_relaxed);
-		start_together(&duel, 1, round);
-		await(bell_mine(), &duel.work, round);
-	}
-	pthread_join(thread, NULL);
-}
-
 /* Many ring, at any moment; one sleeps, and wakes for each batch. */
 enum { RINGERS = 4, RINGS = 20000 };
 
@@ -193,61 +111,6 @@ static void many_ringers_one_sleeper(void **state)
 		await(bell_mine(), &crowd.work, done + 1);
 	for (int i = 0; i < RINGERS; i++)
 		pthread_join(threads[i], NULL);
-}
-
-/* Each ringer waits until its work is taken, so that between two rings of one the sleeper sleeps and wakes often: a
- * ring that began before and ends after must not pass for one of the sleep that is next. */
-enum { SLOW_RINGERS = 6, SLOW_RINGS = 40000 };
-
-struct slow_ringer {
-	_Alignas(64) _Atomic bool work;
-	pthread_t thread;
-};
-
-static void *slow_ringer(void *ctx)
-{
-	struct slow_ringer *me = ctx;
-
-	for (int i = 0; i < SLOW_RINGS; i++) {
-		atomic_store_explicit(&me->work, true, memory_order_release);
-		bell_ring(bell_mine());
-		while (atomic_load_explicit(&me->work, memory_order_acquire))
-			sched_yield();
-	}
-	return NULL;
-}
-
-static int take_work(struct slow_ringer *ringers)
-{
-	int taken = 0;
-
-	for (int i = 0; i < SLOW_RINGERS; i++)
-		if (atomic_load_explicit(&ringers[i].work, memory_order_acquire)) {
-			atomic_store_explicit(&ringers[i].work, false, memory_order_release);
-			taken++;
-		}
-	return taken;
-}
-
-static void slow_rings(void **state)
-{
-	struct slow_ringer ringers[SLOW_RINGERS] = { { false } };
-
-	(void)state;
-	for (int i = 0; i < SLOW_RINGERS; i++)
-		assert_int_equal(pthread_create(&ringers[i].thread, NULL, slow_ringer, &ringers[i]), 0);
-	for (int done = 0; done < SLOW_RINGERS * SLOW_RINGS;) {
-		uint32_t seen = bell_arm(bell_mine(), BELL_ANY);
-		int taken = take_work(ringers);
-
-		if (taken > 0)
-			bell_disarm(bell_mine());
-		else
-			bell_sleep(bell_mine(), seen, -1);
-		done += taken;
-	}
-	for (int i = 0; i < SLOW_RINGERS; i++)
-		pthread_join(ringers[i].thread, NULL);
 }
 
 static void *sleeper(void *ctx)
@@ -429,7 +292,6 @@ int main(void)
 		cmocka_unit_test(threads_take_turns),
 		cmocka_unit_test(processes_take_turns),
 		cmocka_unit_test(many_ringers_one_sleeper),
-		cmocka_unit_test(slow_rings),
 		cmocka_unit_test(one_ring_wakes_all),
 		cmocka_unit_test(sleep_ends_after_the_timeout),
 		cmocka_unit_test(a_ring_after_arm_prevents_sleep),
@@ -437,14 +299,11 @@ int main(void)
 		cmocka_unit_test(any_step_wakes_two_threads),
 		cmocka_unit_test(arming_again_asks_for_another_ring),
 		cmocka_unit_test(a_bell_outlives_its_process),
-		cmocka_unit_test(close_races),
 		cmocka_unit_test(addresses_are_checked),
 		cmocka_unit_test(a_child_has_its_own_bell),
 		cmocka_unit_test(ringers_fence_from_here_on),
 		cmocka_unit_test(threads_take_turns),
-		cmocka_unit_test(slow_rings),
 		cmocka_unit_test(processes_take_turns),
-		cmocka_unit_test(close_races),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
