@@ -120,6 +120,7 @@ static choir_status stage_list(choir_comm *comm, const struct tensor_list_call *
 	commit_keep(*commit_p, staged);
 	*given_p = staged;
 	fresh->reusable &= list->reusable && commit_is_short(*commit_p);
+	fresh->reusable_if_retained &= list->reusable_if_retained;
 	segments_release(&list->owner);
 	*list_p = fresh;
 	return CHOIR_SUCCESS;
@@ -156,6 +157,7 @@ static choir_status prepare_list(choir_comm *comm, const struct call_key *key, c
 	prepared->commit = commit;
 	prepared->key.tensors = given;
 	prepared->reusable = list->reusable;
+	prepared->reusable_if_retained = list->reusable_if_retained;
 	st = prepare_buckets(comm, key, call, &options, list, prepared);
 	if (st != CHOIR_SUCCESS) {
 		prepared_release(prepared);

@@ -64,10 +64,14 @@ static choir_status check_each(choir_device *device, struct tensor_list *list)
 	return CHOIR_SUCCESS;
 }
 
-/* Is all that was found out about the buffer its address, or a cl_mem's whose death would be noticed? */
-static bool lasts(const choir_buffer *buffer, const struct dev_access *access)
+/* Note [what may change] in exec/prepared.c. */
+static void note_lasting(choir_device *device, struct tensor_list *list, const choir_buffer *buffer,
+                         const struct dev_access *access)
 {
-	return buffer->kind == CHOIR_BUFFER_HOST || (buffer->kind == CHOIR_BUFFER_MEM && access->direct);
+	bool host = buffer->kind == CHOIR_BUFFER_HOST, mem = buffer->kind == CHOIR_BUFFER_MEM;
+
+	list->reusable = list->reusable && (host || (mem && (access->direct || dev_watch_death(device, buffer->base))));
+	list->reusable_if_retained &= host || mem;
 }
 
 /* What the segments of one side of a bucket are put into. */
@@ -93,7 +97,7 @@ static choir_status add_segment(const struct choir_comm *comm, struct tensor_lis
 	if (side->holds == 0) /* peers' segments are as long */
 		return CHOIR_SUCCESS;
 	TRY(dev_resolve(comm->device, buffer, segment->bytes, side->write, access));
-	list->reusable &= lasts(&buffer, access);
+	note_lasting(comm->device, list, &buffer, access);
 	all->direct &= access->direct;
 	side->addresses[all->n - 1] = symmetric_address(comm, access);
 	if (side->addresses[all->n - 1] == 0)
@@ -243,7 +247,7 @@ choir_status tensor_list_create(const struct tensor_list_call *call, struct choi
 	atomic_init(&list->owner.refs, 1);
 	list->owner.destroy = destroy;
 	list->n = n;
-	list->reusable = true;
+	list->reusable = list->reusable_if_retained = true;
 	take_call(list, comm, call);
 	if (n > 0)
 		memcpy(list->tensors, tensors, n * sizeof *tensors);

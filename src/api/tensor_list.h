@@ -30,7 +30,7 @@ struct tensor_list {
 	int n_ranks;
 	uint64_t bytes;              /* of all */
 	uint64_t hash;               /* of counts, types and the root in their order */
-	bool reusable;                  /* Note [what may change] in exec/prepared.c */
+	bool reusable, reusable_if_retained; /* Note [what may change] in exec/prepared.c */
 	struct tensor_bucket *buckets; /* [n_buckets], at least one, which may be empty */
 	size_t n_buckets;
 	/* What they point to. */

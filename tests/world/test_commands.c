@@ -252,9 +252,91 @@ static void test_map(void **state)
 	all_calls("map");
 }
 
+/* --- lists --- */
+
+enum { TENSORS = 5, LIST_COUNT = 300 };
+
+struct list {
+	cl_mem mems[MOST_RANKS][TENSORS];
+	size_t n; /* tensors: few go by a command each, more by a kernel that gathers them */
+};
+
+static void make_list(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	struct list *l = arg;
+	float ones[LIST_COUNT];
+
+	(void)world;
+	for (int i = 0; i < LIST_COUNT; i++)
+		ones[i] = 1;
+	for (int i = 0; i < TENSORS; i++)
+		l->mems[rank][i] = clCreateBuffer(choir_device_context(choir_comm_device(comm)), CL_MEM_COPY_HOST_PTR,
+		                                  sizeof ones, ones, NULL);
+}
+
+static void call_list(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	struct list *l = arg;
+	choir_tensor tensors[TENSORS];
+
+	for (int i = 0; i < TENSORS; i++)
+		tensors[i] = (choir_tensor){ choir_mem(l->mems[rank][i], 0), choir_mem(l->mems[rank][i], 0), LIST_COUNT,
+			                     CHOIR_F32 };
+	OK(choir_allreduce_multi(comm, tensors, l->n, CHOIR_OP_SUM, NULL, NULL));
+}
+
+static void free_list(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	struct list *l = arg;
+
+	(void)world;
+	(void)comm;
+	for (int i = 0; i < TENSORS; i++)
+		clReleaseMemObject(l->mems[rank][i]);
+}
+
+/* A call that finds another thread at work is not remembered. */
+static void ask_nothing(struct world *world, struct list *l)
+{
+	int tries = 0;
+
+	world_threads(world, make_list, l);
+	do {
+		world_threads(world, call_list, l);
+		atomic_store(&counted[QUESTIONS], 0);
+		atomic_store(&counts, true);
+		world_threads(world, call_list, l);
+		atomic_store(&counts, false);
+	} while (counted[QUESTIONS] > 0 && ++tries < MOST_TRIES);
+	if (counted[QUESTIONS] > 0)
+		world_fail(world, 0, "a list of %zu that was called before made %d questions", l->n,
+		           counted[QUESTIONS]);
+	world_threads(world, free_list, l);
+}
+
+static void test_lists(void **state)
+{
+	static const char *const classes[] = { "stage", "map" };
+	struct list l;
+
+	(void)state;
+	for (size_t c = 0; c < 2; c++) {
+		setenv("CHOIR_CLASS", classes[c], 1);
+		for (l.n = 2; l.n <= TENSORS; l.n += TENSORS - 2) {
+			struct world world;
+
+			world_begin(&world, 2, NULL);
+			ask_nothing(&world, &l);
+			world_end(&world);
+		}
+		world_device_drop();
+	}
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_stage), cmocka_unit_test(test_map) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_stage), cmocka_unit_test(test_map),
+		                            cmocka_unit_test(test_lists) };
 
 	return cmocka_run_group_tests_name("commands", tests, NULL, NULL);
 }

@@ -25,20 +25,33 @@ static choir_status sum(choir_comm *comm, cl_mem mem)
 	return choir_allreduce(comm, choir_mem(mem, 0), choir_mem(mem, 0), LONG, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL);
 }
 
+/* With a cl_mem that lives longer. */
+static choir_status sum_list(choir_comm *comm, cl_mem mem, cl_mem lasting)
+{
+	const choir_tensor list[] = { { choir_mem(mem, 0), choir_mem(mem, 0), LONG, CHOIR_F32 },
+		                      { choir_mem(lasting, 0), choir_mem(lasting, 0), LONG, CHOIR_F32 } };
+
+	return choir_allreduce_multi(comm, list, 2, CHOIR_OP_SUM, NULL, NULL);
+}
+
 static void release_and_call_again(struct world *world, int rank, choir_comm *comm, void *again_p)
 {
-	cl_mem first, second;
+	cl_mem first, second, lasting = new_buffer(comm, LONG);
 
 	for (int i = 0; i < ROUNDS; i++) {
 		first = new_buffer(comm, LONG);
 		OK(sum(comm, first));
 		OK(sum(comm, first));
+		OK(sum_list(comm, first, lasting));
+		OK(sum_list(comm, first, lasting));
 		clReleaseMemObject(first);
 		second = new_buffer(comm, SHORT);
 		*(int *)again_p += second == first;
 		IS(sum(comm, second), CHOIR_ARGUMENT);
+		IS(sum_list(comm, second, lasting), CHOIR_ARGUMENT);
 		clReleaseMemObject(second);
 	}
+	clReleaseMemObject(lasting);
 }
 
 static void in_class(const char *class)
