@@ -37,7 +37,7 @@ static bool is_mine(const struct bootstrap *b, const struct process *process)
 /* To the peer of that process among those from `first` on, which is added if it is not there. */
 static choir_status add_rank(struct choir_comm *comm, int first, const struct process *process, int rank)
 {
-	struct comm_peer *peer = &comm->peers[first], *end = &comm->peers[comm->n_watched];
+	struct comm_process *peer = &comm->processes[first], *end = &comm->processes[comm->n_watched];
 	int *ranks;
 
 	while (peer < end && peer->process != process->id)
@@ -59,24 +59,24 @@ static choir_status add_rank(struct choir_comm *comm, int first, const struct pr
  * nodes those are watched whose bell can be opened. */
 static choir_status find_peers(struct bootstrap *b, struct choir_comm *comm)
 {
-	comm->peers = calloc(2 * (size_t)b->n_processes, sizeof *comm->peers);
-	if (comm->peers == NULL)
-		return error_no_memory("peers", 2 * (size_t)b->n_processes * sizeof *comm->peers);
+	comm->processes = calloc(2 * (size_t)b->n_processes, sizeof *comm->processes);
+	if (comm->processes == NULL)
+		return error_no_memory("peers", 2 * (size_t)b->n_processes * sizeof *comm->processes);
 	for (int local_rank = 0; local_rank < comm->node_size; local_rank++) {
 		int rank = comm_rank_at(comm, local_rank);
 		const struct process *process = &b->processes[b->process_of[rank]];
 
 		if (is_mine(b, process))
-			comm->ring_mine |= rank != comm->rank;
+			comm->wake_mine |= rank != comm->rank;
 		else
 			TRY(add_rank(comm, 0, process, rank));
 	}
-	comm->n_peers = comm->n_watched;
+	comm->n_near = comm->n_watched;
 	for (int rank = 0; rank < comm->n; rank++) {
 		const struct process *process = &b->processes[b->process_of[rank]];
 
 		if (!comm_is_near(comm, rank) && process->machine == b->processes[b->me].machine &&
-		    !is_mine(b, process) && add_rank(comm, comm->n_peers, process, rank) == CHOIR_NO_MEMORY)
+		    !is_mine(b, process) && add_rank(comm, comm->n_near, process, rank) == CHOIR_NO_MEMORY)
 			return CHOIR_NO_MEMORY;
 	}
 	return CHOIR_SUCCESS;
@@ -239,12 +239,12 @@ static void stop_engine(struct choir_comm *comm)
 static void close_peers(struct choir_comm *comm)
 {
 	for (int i = 0; i < comm->n_watched; i++) {
-		bell_close(comm->peers[i].bell);
-		free(comm->peers[i].ranks);
+		bell_close(comm->processes[i].bell);
+		free(comm->processes[i].ranks);
 	}
-	free(comm->peers);
-	comm->peers = NULL;
-	comm->n_peers = comm->n_watched = 0;
+	free(comm->processes);
+	comm->processes = NULL;
+	comm->n_near = comm->n_watched = 0;
 }
 
 /* A comm whose creation failed halfway has zeros where it lacks something. */

@@ -154,7 +154,7 @@ static bool is_in_order(const struct bound *bound)
 	return fits;
 }
 
-bool dense_is_inline(const struct choir_comm *comm, bool pair, uint64_t bytes)
+bool dense_may_inline(const struct choir_comm *comm, bool pair, uint64_t bytes)
 {
 	bool near = pair ? comm->messenger != NULL && !messenger_polled(comm->messenger) : comm->layout.n_nodes == 1;
 
@@ -240,8 +240,8 @@ choir_status dense_prepare_part(struct dense *d, const struct call_key *key, con
 		prepared_release(prepared);
 		return st;
 	}
-	prepared->is_inline = prepared->commit == NULL &&
-	                      dense_is_inline(d->comm, is_pair(d), d->send_bytes + d->recv_bytes);
+	prepared->may_inline = prepared->commit == NULL &&
+	                      dense_may_inline(d->comm, is_pair(d), d->send_bytes + d->recv_bytes);
 	*out_p = prepared;
 	return CHOIR_SUCCESS;
 }

@@ -57,9 +57,9 @@ void dense_take_own_block(struct dense *d);
 choir_status dense_part(struct dense *d, const choir_call *call, const struct dense_options *options,
                         struct prepared *prepared, size_t i);
 
-/* dense_is_inline: may a part of so many bytes be carried out by its caller's thread?  Longer ones would hold others
+/* dense_may_inline: may a part of so many bytes be executed by its caller's thread?  Longer ones would hold others
  * up; messages of a polled transport are not waited for by spinning. */
-bool dense_is_inline(const struct choir_comm *comm, bool pair, uint64_t bytes);
+bool dense_may_inline(const struct choir_comm *comm, bool pair, uint64_t bytes);
 
 /* dense_prepare: a call of one part: the prepare of most forms. */
 choir_status dense_prepare(choir_comm *comm, const struct call_key *key, const choir_call *call,

@@ -78,7 +78,7 @@ static choir_status prepare(struct run *run, struct device_call *todo, const cho
 
 	TRY(run_set_call(run, call, name));
 	todo->deadline_ms = run->watch.deadline_ms;
-	todo->wake = comm_ring_self;
+	todo->wake = comm_wake_self;
 	run->watch.deadline_ms = FOREVER_MS;
 	run->bound.alone = true;
 	run->bound.dtype = todo->args.dtype;

@@ -79,8 +79,8 @@ static choir_status prepare_halves(struct dense halves[2], const choir_call *cal
 	TRY(prepare_half(&halves[1], call, prepared, 1));
 	if (dev_overlap(halves[0].send, halves[0].send_bytes, halves[1].recv, halves[1].recv_bytes, NULL, NULL))
 		return error_set(CHOIR_ARGUMENT, "%s: send and recv overlap", halves[0].call);
-	prepared->is_inline = dense_is_inline(halves[0].comm, true, halves[0].send_bytes) &&
-	                      dense_is_inline(halves[0].comm, true, halves[1].recv_bytes);
+	prepared->may_inline = dense_may_inline(halves[0].comm, true, halves[0].send_bytes) &&
+	                      dense_may_inline(halves[0].comm, true, halves[1].recv_bytes);
 	return CHOIR_SUCCESS;
 }
 

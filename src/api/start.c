@@ -57,8 +57,8 @@ static choir_status make_runs(choir_comm *comm, struct prepared *prepared, size_
 
 /* All parts from the first one on, under one event: the engine does of each what can be done.  *taken_p: the call's
  * commit, which the event gives back; NULL once it has it. */
-static choir_status submit(choir_comm *comm, struct prepared *prepared, size_t first, const choir_call *call,
-                           choir_event **event_p, struct segments_owner *hold, struct commit **taken_p)
+static choir_status submit_runs(choir_comm *comm, struct prepared *prepared, size_t first, const choir_call *call,
+                                choir_event **event_p, struct segments_owner *hold, struct commit **taken_p)
 {
 	enum { FEW = 2 };
 	const char *name = prepared->key.form->name;
@@ -71,7 +71,7 @@ static choir_status submit(choir_comm *comm, struct prepared *prepared, size_t f
 		return error_no_memory("the parts of a call", n * sizeof *runs);
 	st = make_runs(comm, prepared, first, call, keeps, runs);
 	for (size_t i = 0; i < n && st == CHOIR_SUCCESS; i++)
-		runs[i]->hold = segments_retain(hold);
+		runs[i]->list_owner = segments_retain(hold);
 	for (size_t i = 1; i < n && st == CHOIR_SUCCESS; i++)
 		run_join(runs[0], runs[i]);
 	if (st == CHOIR_SUCCESS) {
@@ -87,8 +87,8 @@ static choir_status submit(choir_comm *comm, struct prepared *prepared, size_t f
 /* --- by the caller's thread --- */
 
 /* After inline_enter: so many parts, from that one on.  After them the call may be gone. */
-static choir_status carry_out(choir_comm *comm, struct prepared *prepared, size_t first, size_t n, int64_t deadline_ms,
-                              const char *given)
+static choir_status execute_parts(choir_comm *comm, struct prepared *prepared, size_t first, size_t n,
+                                  int64_t deadline_ms, const char *given)
 {
 	const char *name = prepared->key.form->name;
 	bool pair = is_pair(prepared);
@@ -101,7 +101,7 @@ static choir_status carry_out(choir_comm *comm, struct prepared *prepared, size_
 
 /* After inline_enter: one part after the other, each of which enters anew; where something else is under way by then,
  * the others are submitted. */
-static choir_status carry_out_list(choir_comm *comm, struct prepared *prepared, int64_t deadline_ms, const char *given)
+static choir_status execute_list(choir_comm *comm, struct prepared *prepared, int64_t deadline_ms, const char *given)
 {
 	choir_call call = CHOIR_CALL_INIT;
 	struct commit *none = NULL;
@@ -113,10 +113,10 @@ static choir_status carry_out_list(choir_comm *comm, struct prepared *prepared, 
 	prepared_retain(prepared);
 	(void)comm_enter(comm); /* with the right to drive; between the parts somebody may destroy the comm */
 	do
-		st = carry_out(comm, prepared, begun++, 1, deadline_ms, given);
+		st = execute_parts(comm, prepared, begun++, 1, deadline_ms, given);
 	while (st == CHOIR_SUCCESS && begun < prepared->n_parts && inline_enter(comm));
 	if (st == CHOIR_SUCCESS && begun < prepared->n_parts)
-		st = submit(comm, prepared, begun++, &call, NULL, NULL, &none);
+		st = submit_runs(comm, prepared, begun++, &call, NULL, NULL, &none);
 	if (st == CHOIR_NO_MEMORY && begun > 1) /* the first part is done: the list cannot be made again */
 		comm_fail(comm, st, error_text());
 	prepared_release(prepared);
@@ -125,13 +125,13 @@ static choir_status carry_out_list(choir_comm *comm, struct prepared *prepared, 
 }
 
 /* After inline_enter.  given: the caller's name of the call; NULL: the function's. */
-static choir_status carry_out_here(choir_comm *comm, struct prepared *prepared, int64_t deadline_ms, const char *given)
+static choir_status execute_inline(choir_comm *comm, struct prepared *prepared, int64_t deadline_ms, const char *given)
 {
 	if (comm->family != NULL)
 		call_note_user(comm);
 	if (prepared->n_parts == 1 || is_pair(prepared))
-		return carry_out(comm, prepared, 0, prepared->n_parts, deadline_ms, given);
-	return carry_out_list(comm, prepared, deadline_ms, given);
+		return execute_parts(comm, prepared, 0, prepared->n_parts, deadline_ms, given);
+	return execute_list(comm, prepared, deadline_ms, given);
 }
 
 /* Of the version that this library knows, or one that ended before `key` or `tag`. */
@@ -168,7 +168,7 @@ bool start_again(choir_comm *comm, struct call_key *key, const choir_call *given
 		return false;
 	comm_see_poison(comm);
 	prepared = call_cache_find(comm, key);
-	if (prepared == NULL || !prepared->is_inline ||
+	if (prepared == NULL || !prepared->may_inline ||
 	    atomic_load_explicit(&comm->failure.status, memory_order_relaxed) != CHOIR_SUCCESS) {
 		inline_leave(comm);
 		return false;
@@ -176,7 +176,7 @@ bool start_again(choir_comm *comm, struct call_key *key, const choir_call *given
 	/* A comm that is one of several of this process might block its own thread. */
 	*st_p = comm->family != NULL ? call_may_block(key->form->name, comm, is_pair(prepared)) : CHOIR_SUCCESS;
 	if (*st_p == CHOIR_SUCCESS)
-		*st_p = carry_out_here(comm, prepared, given != NULL ? given->deadline_ms : 0,
+		*st_p = execute_inline(comm, prepared, given != NULL ? given->deadline_ms : 0,
 		                       given != NULL ? given->name : NULL);
 	else
 		inline_leave(comm);
@@ -229,15 +229,15 @@ static choir_status start_taken(choir_comm *comm, struct prepared *prepared, con
 
 	if (event_p == NULL && !group_is_open()) {
 		TRY(call_may_block(prepared->key.form->name, comm, is_pair(prepared)));
-		if (prepared->is_inline && has_no_deps(call) && inline_enter(comm))
-			return carry_out_here(comm, prepared, call->deadline_ms, call->name);
-		return submit(comm, prepared, 0, call, NULL, NULL, taken_p);
+		if (prepared->may_inline && has_no_deps(call) && inline_enter(comm))
+			return execute_inline(comm, prepared, call->deadline_ms, call->name);
+		return submit_runs(comm, prepared, 0, call, NULL, NULL, taken_p);
 	}
 	if (hold == NULL && prepared->key.tensors != NULL) {
 		TRY(tensor_list_hold((struct tensor_list *)prepared->owner, &made));
 		hold = made;
 	}
-	st = submit(comm, prepared, 0, call, event_p, hold, taken_p);
+	st = submit_runs(comm, prepared, 0, call, event_p, hold, taken_p);
 	segments_release(made);
 	return st;
 }

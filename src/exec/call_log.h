@@ -5,7 +5,7 @@
 
 #include "exec/run.h"
 
-/* call_log: what a run that has ended was, how it went and how long it took; path says who carried it out.  Clears
+/* call_log: what a run that has ended was, how it went and how long it took; path says who executed it.  Clears
  * run->log_start_ns. */
 void call_log(struct run *run, const char *path);
 

@@ -41,7 +41,7 @@ static bool check_dead(struct run *run)
 	char text[ERROR_TEXT_BYTES], called[RUN_TEXT_BYTES];
 
 	for (int p = 0; p < comm->n_watched; p++) {
-		const struct comm_peer *peer = &comm->peers[p];
+		const struct comm_process *peer = &comm->processes[p];
 
 		for (int i = 0; i < peer->n_ranks && peer->dead_looks > 1; i++) {
 			if (!run_waits_for(run, peer->ranks[i]))
@@ -63,8 +63,8 @@ static bool waits_in_vain(struct run *run, const struct gone *gone)
 
 	if (run->bound.pair) /* keys hold the low half of the number */
 		return run->state == RUN_STEPS && run->bound.pair_peer == gone->rank &&
-		       gone_pair_calls(gone, tagged_tag(run->key), !run->bound.pair_sends, &calls) &&
-		       (int32_t)((uint32_t)run->key - (uint32_t)calls) >= 0;
+		       gone_pair_calls(gone, tagged_tag(run->number), !run->bound.pair_sends, &calls) &&
+		       (int32_t)((uint32_t)run->number - (uint32_t)calls) >= 0;
 	return run->seq >= gone->told.calls && run_waits_for(run, gone->rank);
 }
 
@@ -95,8 +95,8 @@ static bool check_gone(struct run *run)
 static void watch_peers(struct choir_comm *comm)
 {
 	for (int p = 0; p < comm->n_watched; p++)
-		if (comm->peers[p].dead_looks < 2 && bell_is_orphan(comm->peers[p].bell))
-			comm->peers[p].dead_looks++;
+		if (comm->processes[p].dead_looks < 2 && bell_is_orphan(comm->processes[p].bell))
+			comm->processes[p].dead_looks++;
 }
 
 /* A run's clock starts at the first look, some ms late: short calls never ask for the time. */
@@ -176,6 +176,16 @@ static void check_runs(struct choir_comm *comm, int64_t now)
 	}
 }
 
+/* Sends and recvs that have others of their kind before them. */
+static void advance_queued(struct choir_comm *comm)
+{
+	struct flight *flight = &comm->engine.flight;
+
+	for (size_t i = QUEUE_COLLECTIVES + 1;
+	     i < flight->n_queues && atomic_load(&comm->failure.status) == CHOIR_SUCCESS; i++)
+		flight_advance_queued(flight, i, engine_advance);
+}
+
 void engine_check(struct choir_comm *comm)
 {
 	struct engine *engine = &comm->engine;
@@ -198,7 +208,7 @@ void engine_check(struct choir_comm *comm)
 	if (held && !engine->closed)
 		keyed_check(comm, now);
 	if (!engine->closed)
-		engine_look_at_queued(comm);
+		advance_queued(comm);
 	if (!engine->closed)
 		check_runs(comm, now);
 	engine_leave(engine);

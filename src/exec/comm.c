@@ -47,23 +47,23 @@ choir_status comm_send(struct choir_comm *comm, int rank, struct wire_header *he
 	return messenger_send(comm->messenger, comm->endpoint_of[rank], header, payload, bytes, NULL);
 }
 
-void comm_ring_node(struct choir_comm *comm)
+void comm_wake_node(struct choir_comm *comm)
 {
-	for (int i = 0; i < comm->n_peers; i++)
-		bell_ring(comm->peers[i].bell);
-	if (comm->ring_mine)
+	for (int i = 0; i < comm->n_near; i++)
+		bell_ring(comm->processes[i].bell);
+	if (comm->wake_mine)
 		bell_ring(bell_mine());
 }
 
-void comm_ring_step(struct choir_comm *comm)
+void comm_wake_step(struct choir_comm *comm)
 {
-	for (int i = 0; i < comm->n_peers; i++)
-		bell_ring_step(comm->peers[i].bell, comm->process);
-	if (comm->ring_mine)
+	for (int i = 0; i < comm->n_near; i++)
+		bell_ring_step(comm->processes[i].bell, comm->process);
+	if (comm->wake_mine)
 		bell_ring(bell_mine());
 }
 
-void comm_ring_self(void *unused)
+void comm_wake_self(void *unused)
 {
 	(void)unused;
 	bell_ring(bell_mine());
@@ -139,7 +139,7 @@ void comm_fail(struct choir_comm *comm, choir_status status, const char *text)
 		return;
 	log_text(LOG_ERROR, "%s", comm->failure.text);
 	arena_poison(comm->arena, status, comm->failure.text);
-	comm_ring_node(comm);
+	comm_wake_node(comm);
 	if (comm->messenger != NULL)
 		tell_network(comm, status);
 }
@@ -150,5 +150,5 @@ void comm_fail_from_peer(struct choir_comm *comm, choir_status status, const cha
 		return;
 	/* a message came to one rank of the node: the others learn it here */
 	arena_poison(comm->arena, status, comm->failure.text);
-	comm_ring_node(comm);
+	comm_wake_node(comm);
 }

@@ -21,7 +21,7 @@ struct keyed;
 enum { COMM_SYMMETRIC = 64 /* symmetric allocations */ };
 
 /* A process of this machine other than mine, whose ranks I wait for, and wake if they are on my node. */
-struct comm_peer {
+struct comm_process {
 	struct bell *bell;
 	int64_t process; /* node/process_id.h */
 	int dead_looks; /* how often it was seen dead, 2 at most */
@@ -97,14 +97,14 @@ struct choir_comm {
 	int local_rank;              /* my number on the node */
 	int64_t process;             /* mine: node/process_id.h */
 	/* [n_watched], those of my node first; the driver counts in them how often each was seen dead */
-	struct comm_peer *peers;
-	int n_peers;                 /* with ranks on my node */
+	struct comm_process *processes;
+	int n_near;                  /* with ranks on my node */
 	int n_watched;               /* and on other nodes, which the layout made of this machine */
-	bool ring_mine;              /* other threads of this process are ranks of the node too */
+	bool wake_mine;              /* other threads of this process are ranks of the node too */
 	uint64_t slot_bytes, fallback_bytes; /* see slot_ring.h */
 	uint64_t message_bytes;
 	uint64_t cache_bytes;        /* the last level of this machine's, about */
-	struct messenger *messenger;
+	struct messenger *messenger; /* comms of this process share it, and it has its own locks; NULL = one node */
 	int *endpoint_of;            /* [n] */
 	struct comm_family *family;  /* the local ranks created together */
 	struct rules rules;
@@ -196,12 +196,12 @@ choir_status comm_failure_inside(struct choir_comm *comm);
 choir_status comm_send(struct choir_comm *comm, int rank, struct wire_header *header, const void *payload,
                        size_t bytes);
 
-/* comm_ring_node: wakes the other processes of the node, and this one.
- * comm_ring_step: for a step of this rank, wakes those of them that may wait for it. */
-void comm_ring_node(struct choir_comm *comm);
-void comm_ring_step(struct choir_comm *comm);
+/* comm_wake_node: wakes the other processes of the node, and this one.
+ * comm_wake_step: for a step of this rank, wakes those of them that may wait for it. */
+void comm_wake_node(struct choir_comm *comm);
+void comm_wake_step(struct choir_comm *comm);
 
-/* comm_ring_self: wakes this process; in the form of a callback. */
-void comm_ring_self(void *unused);
+/* comm_wake_self: wakes this process; in the form of a callback. */
+void comm_wake_self(void *unused);
 
 #endif

@@ -21,7 +21,7 @@ static choir_status copy_cl_deps(struct run *run, const choir_call *call, size_t
 		run->deps.n_cl++;
 	}
 	for (size_t i = 0; i < run->deps.n_cl; i++)
-		TRY(dev_watch(run->deps.cl[i], comm_ring_self, NULL));
+		TRY(dev_watch(run->deps.cl[i], comm_wake_self, NULL));
 	return CHOIR_SUCCESS;
 }
 

@@ -3,9 +3,9 @@
  * core, and looking at the event again and again learns of the end soonest.  Only a thread that is about to sleep has
  * the ends of the commands under way ring the doorbell, and not where the probe found callbacks to be late: there it
  * sleeps for a moment only.  A CPU device is threads of this process: a spinning thread keeps them from the core, and a
- * blocked one lets OpenCL do the work in its place (a read of 64 bytes by polling and by blocking: Intel 4.8 and 2.3
- * us).  So run_block_on_device blocks where nothing else is to be done but to wait for peers: their flags come no later
- * for it, and a chunk's copy is short.  Else Note [wait policy] in base/wait.h applies. */
+ * blocked one lets OpenCL do the work in its place.  So run_block_on_device blocks where nothing else is to be done but
+ * to wait for peers: their flags come no later for it, and a chunk's copy is short.  Else Note [wait policy] in
+ * base/wait.h applies. */
 #include "exec/device_wait.h"
 
 static bool is_mapping(const struct run *run)
@@ -55,7 +55,7 @@ bool run_block_on_device(struct run *run)
 
 static bool ring_at_end(cl_event event)
 {
-	return event == NULL || dev_watch(event, comm_ring_self, NULL) == CHOIR_SUCCESS;
+	return event == NULL || dev_watch(event, comm_wake_self, NULL) == CHOIR_SUCCESS;
 }
 
 /* Each command is watched once: those of a state that maps at once, those of steps in the order of the list, whose

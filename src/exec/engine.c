@@ -44,7 +44,7 @@ void engine_refuse(struct choir_comm *comm)
 	struct engine *engine = &comm->engine;
 
 	submit_refuse(comm);
-	while (!engine_enter(engine)) /* a call that is carried out on the spot ends, or becomes a run */
+	while (!engine_enter(engine)) /* a call that is executed inline ends, or becomes a run */
 		wait_yield();
 	engine_leave(engine);
 }
@@ -81,7 +81,7 @@ static void fail_all(struct choir_comm *comm)
 
 	leave_peers(flight);
 	if (withdraw(comm, now))
-		comm_ring_node(comm);
+		comm_wake_node(comm);
 	flight_let_all_in(flight);
 	for (struct run *run = flight->all; run != NULL; run = run->next) {
 		if (run_is_active(run) && !is_in_job(run))
@@ -108,15 +108,6 @@ static bool advance_eligible(struct choir_comm *comm)
 		if (run_is_active(run))
 			moved |= engine_advance(run);
 	return moved;
-}
-
-void engine_look_at_queued(struct choir_comm *comm)
-{
-	struct flight *flight = &comm->engine.flight;
-
-	for (size_t i = QUEUE_COLLECTIVES + 1;
-	     i < flight->n_queues && atomic_load(&comm->failure.status) == CHOIR_SUCCESS; i++)
-		flight_advance_queued(flight, i, engine_advance);
 }
 
 /* Nothing moved.  True: the only run, which sends nothing, has blocked until a command of the device was over.  Else
@@ -307,8 +298,8 @@ static int64_t process_awaited(struct run *run)
 	int64_t process = BELL_ANY;
 	int nearest = comm->n;
 
-	for (int p = 0; p < comm->n_peers; p++) {
-		const struct comm_peer *peer = &comm->peers[p];
+	for (int p = 0; p < comm->n_near; p++) {
+		const struct comm_process *peer = &comm->processes[p];
 
 		for (int i = 0; i < peer->n_ranks; i++) {
 			int before = (comm->rank - peer->ranks[i] + comm->n) % comm->n;

@@ -11,10 +11,6 @@ void engine_fini(struct choir_comm *comm);
 /* engine_advance: run_advance; a run that fails fails the comm, unless the failure is its alone.  The driver only. */
 bool engine_advance(struct run *run);
 
-/* engine_look_at_queued: advances the sends and recvs that have others of their kind before them.  For the slow check;
- * the driver only. */
-void engine_look_at_queued(struct choir_comm *comm);
-
 /* engine_refuse: from now on no call is accepted, nor executed inline; a call that is being executed inline ends or
  * becomes a run before it returns. */
 void engine_refuse(struct choir_comm *comm);

@@ -54,7 +54,7 @@ struct submission {
 	_Atomic uint64_t next_seq;
 	uint64_t *sent, *received;   /* [n] calls of each pair so far, with tag 0 */
 	struct tagged tagged;        /* and with other tags */
-	uint64_t alone;              /* calls so far that no other rank takes part in */
+	uint64_t lone_calls;         /* calls so far that no other rank takes part in */
 	struct slot_ring slots;
 	struct run *pool;            /* finished runs, kept for their memory */
 	int n_pooled;

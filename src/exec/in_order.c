@@ -36,7 +36,7 @@ static void recv_in_order(struct run *run)
 /* Are all ranks here, with buffers at the addresses of the table? */
 static bool peers_are_known(struct run *run, const struct operand_table *table)
 {
-	bool met = table->plan == run->plan && run->peers != NULL && lane_reached(run, PLAN_ALL, 0);
+	bool met = table->plan == run->plan && run->peers != NULL && lane_seen_alike(run, PLAN_ALL, 0);
 
 	for (int i = 0; i < run->comm->node_size && met; i++)
 		met = operand_knows_peer(run, i);
@@ -97,7 +97,7 @@ static bool do_step(struct run *run, const struct operand_table *table, uint32_t
 		return true;
 	rounds = wait_inline_rounds(WAIT_STEP, run->comm->crowded);
 	for (int i = 0; i < rounds; i++) {
-		if (step->kind == PLAN_AWAIT && lane_reached(run, step->peer, step->phase))
+		if (step->kind == PLAN_AWAIT && lane_seen_alike(run, step->peer, step->phase))
 			return true;
 		if (steps_try(run, id, &done) != CHOIR_SUCCESS || done || run->counts_differ)
 			break;

@@ -6,10 +6,11 @@
 
 #include "exec/run.h"
 
-/* run_in_order: carries out a run that has its number and whose part says in_order, as far as it gets soon: to its end
- * most likely, else to where run_advance goes on: in RUN_ADMIT or RUN_PEER_BUFFERS nothing else has been
- * done; in RUN_STEPS the board is filled, with nt and the operand table's addresses as nt_plan_begin and run_map leave
- * them.  A step that fails here fails again there, with its sentence. */
+/* run_in_order: executes a run that has its number and whose part says in_order (src/api/dense.c; the plan of a send or
+ * recv then has one step), as far as it gets soon: to its end most likely, else to where run_advance goes on.  A send
+ * or recv is then in RUN_DEPS, a collective in RUN_ADMIT or RUN_PEER_BUFFERS with nothing else done, or in RUN_STEPS
+ * with its board filled, nt and the operand table's addresses as nt_plan_begin and run_map leave them.  A step that
+ * fails here fails again there, with its sentence. */
 void run_in_order(struct run *run);
 
 /* run_in_shadows: the same for a part of IN_ORDER_SHADOWS, with a read before and a write after. */

@@ -136,7 +136,7 @@ static choir_event *detach(struct run *const *runs, size_t n)
 }
 
 /* The runs have no numbers yet. */
-static choir_status submit(struct run *const *runs, size_t n, choir_event **event_p)
+static choir_status submit_instead(struct run *const *runs, size_t n, choir_event **event_p)
 {
 	struct choir_comm *comm = runs[0]->comm;
 	choir_event *event = detach(runs, n);
@@ -182,7 +182,7 @@ static choir_status fail(struct run *const *runs, size_t n, const struct run *fa
 	if (!failed->failure_is_local) {
 		comm_fail(failed->comm, st, text);
 		if (withdraw(failed->comm, wait_now_ns()))
-			comm_ring_node(failed->comm);
+			comm_wake_node(failed->comm);
 	}
 	for (size_t i = 0; i < n; i++)
 		if (run_is_active(runs[i]))
@@ -314,7 +314,7 @@ choir_status inline_execute(struct choir_comm *comm, struct prepared *prepared, 
 		}
 	}
 	if (waits_for_transport(runs[0]) || !submit_number(runs, (int)n))
-		return submit(runs, n, event_p);
+		return submit_instead(runs, n, event_p);
 	for (size_t i = 0; i < n && over; i++) {
 		if (runs[i]->part->in_order == IN_ORDER)
 			run_in_order(runs[i]);

@@ -265,8 +265,8 @@ static bool node_said(struct choir_comm *comm, struct key_note *note)
 	return true;
 }
 
-/* What messages said.  *ring: the order of this node grew. */
-static bool take_notes(struct choir_comm *comm, bool *ring)
+/* What messages said.  *wakes: the order of this node grew. */
+static bool take_notes(struct choir_comm *comm, bool *wakes)
 {
 	struct keyed *keyed = comm->keyed;
 	bool moved = false;
@@ -277,7 +277,7 @@ static bool take_notes(struct choir_comm *comm, bool *ring)
 
 		if (is_ordered && !key_board_order(keyed->board, key))
 			break; /* busy: at the next drive */
-		*ring |= is_ordered;
+		*wakes |= is_ordered;
 		take_note(keyed, note);
 		if (is_ordered) {
 			free(note);
@@ -294,15 +294,15 @@ static bool take_notes(struct choir_comm *comm, bool *ring)
 
 /* Under the lock: the keys that this rank has not said yet, as many as the order has room for until this rank reads it.
  * KEY_FULL fails the comm. */
-static bool say_keys(struct choir_comm *comm, bool *ring, bool *full)
+static bool say_keys(struct choir_comm *comm, bool *wakes, bool *full)
 {
 	struct keyed *keyed = comm->keyed;
-	bool alone = comm->layout.n_nodes == 1, moved = false;
+	bool one_node = comm->layout.n_nodes == 1, moved = false;
 
 	while (keyed->unsaid != NULL && !*full && keyed->n_said - keyed->cursor < KEY_BOARD_ORDER) {
 		struct keyed_call *call = keyed->unsaid;
 		enum key_said said =
-		    key_board_say(keyed->board, comm->node_size, comm->local_rank, call->key, call->text, alone);
+		    key_board_say(keyed->board, comm->node_size, comm->local_rank, call->key, call->text, one_node);
 
 		if (said == KEY_BUSY)
 			return moved;
@@ -314,9 +314,9 @@ static bool say_keys(struct choir_comm *comm, bool *ring, bool *full)
 		if (keyed->unsaid == NULL)
 			keyed->unsaid_end = &keyed->unsaid;
 		call->said = true;
-		if (said == KEY_COMPLETE && !alone)
+		if (said == KEY_COMPLETE && !one_node)
 			send_key(comm, 0, call->key, 0);
-		*ring |= said == KEY_COMPLETE && alone;
+		*wakes |= said == KEY_COMPLETE && one_node;
 	}
 	return moved;
 }
@@ -369,24 +369,24 @@ static void take_failed(struct choir_comm *comm, struct run **ended)
 bool keyed_drive(struct choir_comm *comm, struct run **ordered, struct run **ended)
 {
 	struct keyed *keyed = comm->keyed;
-	bool moved = false, ring = false, full = false;
+	bool moved = false, wakes = false, full = false;
 	char text[ERROR_TEXT_BYTES];
 
 	if (!keyed_holds(keyed))
 		return false;
 	comm_see_poison(comm);
 	if (comm->layout.n_nodes > 1)
-		moved = take_notes(comm, &ring);
+		moved = take_notes(comm, &wakes);
 	pthread_mutex_lock(&keyed->lock);
 	if (atomic_load(&comm->failure.status) == CHOIR_SUCCESS) {
-		moved |= say_keys(comm, &ring, &full);
+		moved |= say_keys(comm, &wakes, &full);
 		moved |= take_ordered(comm, ordered);
 	} else {
 		take_failed(comm, ended);
 	}
 	pthread_mutex_unlock(&keyed->lock);
-	if (ring)
-		comm_ring_node(comm);
+	if (wakes)
+		comm_wake_node(comm);
 	if (full) {
 		snprintf(text, sizeof text, "%s: rank %d: %d keys were said that not all ranks have said", comm->name,
 		         comm->rank, KEY_BOARD_KEYS);

@@ -52,8 +52,8 @@ static bool is_gone(const struct choir_comm *comm, int rank, bool *dead)
 	if (gone != NULL)
 		return true;
 	for (int p = 0; p < comm->n_watched; p++)
-		for (int i = 0; i < comm->peers[p].n_ranks && comm->peers[p].dead_looks > 1; i++)
-			if (comm->peers[p].ranks[i] == rank)
+		for (int i = 0; i < comm->processes[p].n_ranks && comm->processes[p].dead_looks > 1; i++)
+			if (comm->processes[p].ranks[i] == rank)
 				return true;
 	return false;
 }

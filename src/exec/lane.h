@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What a rank sees of another one of its node in the lane of a call. */
+/* What a rank sees of another one of its node in the lane of a call.  Three ask whether it has published a phase:
+ *   lane_look        one look, and what else is seen: for whoever tells why a call does not go on
+ *   lane_seen_alike  one look that is enough in nearly all calls: inline execution and steps_reached begin with it
+ *   steps_reached    (steps.h) all that can be the case: further on, another call, gone */
 #ifndef EXEC_LANE_H
 #define EXEC_LANE_H
 
@@ -19,33 +22,33 @@ static inline struct lane_view lane_look(const struct run *run, int local_rank, 
 	uint64_t flag = atomic_load_explicit(&lane->flag, memory_order_acquire);
 	bool is_here = arena_is_at(flag, run->seq);
 
-	return (struct lane_view){ .reached = arena_reached(flag, run->seq, arena_step(run->plan_index, phase)),
+	return (struct lane_view){ .reached = arena_reached(flag, run->seq, arena_point(run->plan_index, phase)),
 		                   .is_here = is_here,
 		                   .same_call = is_here && lane->call_hash == run->bound.record_hash };
 }
 
-/* lane_publish: this rank has published that step of the call; the caller then rings the node. */
-static inline void lane_publish(const struct run *run, uint32_t step)
+/* lane_publish: this rank has published that point (arena_point) of the call; the caller then wakes the node. */
+static inline void lane_publish(const struct run *run, uint32_t point)
 {
-	arena_publish(comm_lane(run->comm, run->comm->local_rank, run->lane), ARENA_FLAG(run->seq, step));
+	arena_publish(comm_lane(run->comm, run->comm->local_rank, run->lane), ARENA_FLAG(run->seq, point));
 }
 
-/* lane_reached: the fast path.  True only if that rank (PLAN_ALL: every rank of the node) has published the phase, its
- * lane is at this call, and it calls the same; then the records of the node count as compared.  False may also mean
- * that it is further on: steps_reached finds that out. */
-static inline bool lane_reached(struct run *run, int rank, uint32_t phase)
+/* lane_seen_alike: the fast path.  True only if that rank (PLAN_ALL: every rank of the node) has published the phase,
+ * its lane is at this call, and it calls the same; then the records of the node count as compared.  False may also
+ * mean that it is further on: steps_reached finds that out. */
+static inline bool lane_seen_alike(struct run *run, int rank, uint32_t phase)
 {
 	const struct choir_comm *comm = run->comm;
 	int first = rank == PLAN_ALL ? 0 : comm->layout.local_rank_of[rank],
 	    end = rank == PLAN_ALL ? comm->node_size : first + 1;
 	const struct arena_lane *lane = comm_lane(comm, first, run->lane);
 	uint64_t hash = run->bound.record_hash;
-	uint32_t step = arena_step(run->plan_index, phase);
+	uint32_t point = arena_point(run->plan_index, phase);
 
 	for (int local_rank = first; local_rank < end; local_rank++, lane += COMM_LANES) {
 		uint64_t flag = atomic_load_explicit(&lane->flag, memory_order_acquire);
 
-		if (!arena_is_at(flag, run->seq) || lane->call_hash != hash || !arena_reached(flag, run->seq, step))
+		if (!arena_is_at(flag, run->seq) || lane->call_hash != hash || !arena_reached(flag, run->seq, point))
 			return false;
 	}
 	run->records_compared |= rank == PLAN_ALL || comm->node_size == 2;

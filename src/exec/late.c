@@ -108,7 +108,7 @@ static void say_other_tag(struct run *run, char *text, size_t bytes)
 
 	text[0] = '\0';
 	if (run->bound.pair && !run->bound.pair_sends &&
-	    (p2p_other_tag(run, &tag) || inbox_other_tag(&run->comm->inbox, run->key, run->bound.pair_peer, &tag)))
+	    (p2p_other_tag(run, &tag) || inbox_other_tag(&run->comm->inbox, run->number, run->bound.pair_peer, &tag)))
 		snprintf(text, bytes, "; a message from it with tag %u waits for a recv", (unsigned)tag);
 }
 

@@ -107,7 +107,7 @@ void liveness_publish(struct choir_comm *comm, int waits_for, int64_t now_ns)
 void liveness_ask(struct run *run, int64_t now_ns)
 {
 	struct choir_comm *comm = run->comm;
-	struct wire_header header = { .kind = WIRE_ASK, .key = run->key, .record = run->bound.record };
+	struct wire_header header = { .kind = WIRE_ASK, .key = run->number, .record = run->bound.record };
 
 	comm->liveness.asked_ns = now_ns;
 	for (int rank = 0; rank < comm->n; rank++)

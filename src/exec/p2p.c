@@ -4,10 +4,9 @@
  *
  * Note [rings rotate].  A store to a line that the other core still has in its own cache waits until that core gives
  * the line up.  A ring longer than such a cache comes back to a line only after the line has left it: then plain
- * stores are as fast as to private memory, and the bytes stay in the cache that both cores share.  16 KB both ways at
- * once: 1.6 us through 2 MB or more, 3.2 us through 256 KB. Where the cores share no cache plain stores stay slow.
- * So the receiver, which knows how long both copies took, learns from the first piece of each message which stores
- * are faster, and tells the sender (Note [nt stores] in base/nt.h). */
+ * stores are as fast as to private memory, and the bytes stay in the cache that both cores share.  Where the cores
+ * share no cache plain stores stay slow.  So the receiver, which knows how long both copies took, learns from the first
+ * piece of each message which stores are faster, and tells the sender (Note [nt stores] in base/nt.h). */
 #include "exec/p2p.h"
 
 #include "base/copy.h"
@@ -41,7 +40,7 @@ static struct ring *ring_to(struct choir_comm *comm, int peer)
 
 static uint64_t number_of(const struct run *run)
 {
-	return run->key & ~WIRE_PAIR;
+	return run->number & ~WIRE_PAIR;
 }
 
 static uint64_t hash_of(struct run *run)
@@ -98,7 +97,7 @@ bool p2p_put(struct run *run, const struct plan_step *step)
 	if (memcmp(item->record, &run->bound.record, sizeof run->bound.record) != 0)
 		memcpy(item->record, &run->bound.record, sizeof run->bound.record);
 	ring_publish(ring, step->tag);
-	comm_ring_step(run->comm);
+	comm_wake_step(run->comm);
 	return true;
 }
 
@@ -194,7 +193,7 @@ bool p2p_other_tag(const struct run *run, uint32_t *tag_p)
 	if (ring == NULL)
 		return false;
 	for (uint64_t i = ring_first(ring); (item = ring_peek(ring, i, &piece)) != NULL; i++)
-		if (!ring_freed_early(ring, i) && tagged_tag(item->key[0]) != tagged_tag(run->key)) {
+		if (!ring_freed_early(ring, i) && tagged_tag(item->key[0]) != tagged_tag(run->number)) {
 			*tag_p = tagged_tag(item->key[0]);
 			return true;
 		}

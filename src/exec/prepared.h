@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A prepared call: what was asked for, and what carries it out: plans, buffers, addresses.  The comm keeps the last
+/* A prepared call: what was asked for, and what executes it: plans, buffers, addresses.  The comm keeps the last
  * ones (call_cache.h), a persistent call owns one. */
 #ifndef EXEC_PREPARED_H
 #define EXEC_PREPARED_H
@@ -26,7 +26,7 @@ struct prepared {
 	/* Note [what may change] in prepared.c: a call with this key may take it again; if its cl_mems are retained
 	 * meanwhile */
 	bool reusable, reusable_if_retained;
-	bool is_inline;                  /* a blocking call without deps is carried out by its caller's thread */
+	bool may_inline;                 /* a blocking call without deps is executed by its caller's thread */
 	uint64_t changes, deaths;        /* of the comm's symmetric memory and of cl_mems when it was prepared */
 	/* of a list of tensors (api/tensor_list.h) or of an alltoallv's counts (api/counts.h); a reference */
 	struct segments_owner *owner;
@@ -47,12 +47,12 @@ void prepared_release(struct prepared *prepared); /* NULL is silent */
  * since then. */
 bool prepared_is_valid(const struct choir_comm *comm, const struct prepared *prepared, bool retained);
 
-/* prepared_bind: the run carries out that part, and holds a reference to the call.  prepared_unbind: no longer; silent
+/* prepared_bind: the run executes that part, and holds a reference to the call.  prepared_unbind: no longer; silent
  * if it does not. */
 void prepared_bind(struct run *run, struct prepared *prepared, struct part *part);
 void prepared_unbind(struct run *run);
 
-/* prepared_serves: may a run of the call with that key carry out this one at other addresses (prepared_move)?  The two
+/* prepared_serves: may a run of the call with that key execute this one at other addresses (prepared_move)?  The two
  * differ in the addresses of host buffers alone, and those of the key pass every check. */
 bool prepared_serves(const struct choir_comm *comm, const struct prepared *prepared, const struct call_key *key);
 

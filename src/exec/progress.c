@@ -3,7 +3,7 @@
  *
  * Note [who drives].  A thread that waits drives its own rank, and when it finds nothing to do there, the other ranks
  * of the process.  The background thread drives all ranks, but only while nobody waits: two drivers would only steal
- * each other's cache lines.  It is started by the first call that returns an event, and sleeps on a condition variable
+ * each other's cache lines.  It is started by the first work for which nobody waits, and sleeps on a condition variable
  * while there is nothing unfinished.
  *
  * Note [who takes over].  A thread that submits counts its call in `unfinished`, then looks whether anybody drives; a
@@ -84,7 +84,7 @@ static void leave_waiters(void)
 }
 
 /* The thread drives nothing during the job. */
-static void do_job(const struct due_job *due)
+static void do_job_outside(const struct due_job *due)
 {
 	if (waiting)
 		leave_waiters();
@@ -100,7 +100,7 @@ static bool drive(struct choir_comm *comm, bool messages)
 
 	if (due.run == NULL)
 		return moved;
-	do_job(&due);
+	do_job_outside(&due);
 	return true;
 }
 

@@ -79,7 +79,7 @@ uint64_t record_hash(const struct call_record *record)
 
 const char *run_call_text(const struct run *run, char *text, size_t bytes)
 {
-	return record_describe(&run->bound.record, run->key, run_caller_name(run), text, bytes);
+	return record_describe(&run->bound.record, run->number, run_caller_name(run), text, bytes);
 }
 
 choir_status record_mismatch(const struct choir_comm *comm, uint64_t key, const char *name,
@@ -94,7 +94,7 @@ choir_status record_mismatch(const struct choir_comm *comm, uint64_t key, const 
 
 choir_status run_mismatch(const struct run *run, int peer, const struct call_record *theirs)
 {
-	return record_mismatch(run->comm, run->key, run_caller_name(run), &run->bound.record, peer, theirs);
+	return record_mismatch(run->comm, run->number, run_caller_name(run), &run->bound.record, peer, theirs);
 }
 
 choir_status run_compare(struct run *run, int peer, const struct call_record *theirs)
@@ -144,7 +144,7 @@ choir_status run_check_records(struct run *run)
 		TRY(check_node(run));
 	if (run->bound.pair_sends) /* a message of the peer's with that number is for my recv */
 		return CHOIR_SUCCESS;
-	if (inbox_find_mismatch(&run->comm->inbox, run->key, run->bound.pair ? run->bound.pair_peer : -1,
+	if (inbox_find_mismatch(&run->comm->inbox, run->number, run->bound.pair ? run->bound.pair_peer : -1,
 	                        &run->bound.record, &theirs, &src))
 		return run_mismatch(run, src, &theirs);
 	return CHOIR_SUCCESS;

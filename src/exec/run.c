@@ -69,7 +69,7 @@ void run_give_lane(struct run *run)
 		lane_publish(run, ARENA_DONE);
 	atomic_store_explicit(&comm_control(comm, comm->local_rank)->done[run->lane], run->seq + 1,
 	                      memory_order_release);
-	comm_ring_step(comm);
+	comm_wake_step(comm);
 }
 
 bool run_advance(struct run *run)

@@ -70,7 +70,7 @@ struct run_source {
 	double factor; /* of premul_sum */
 };
 
-/* What a run carries out: a call with its plan and its buffers; a run has a copy of its part's.  While the run is under
+/* What a run executes: a call with its plan and its buffers; a run has a copy of its part's.  While the run is under
  * way record_hash is filled in, maps set the buffers' addresses, and a script replaces send and recv for each plan. */
 struct bound {
 	struct call_record record;  /* of the call: what ranks compare */
@@ -154,14 +154,14 @@ struct run {
 	struct choir_comm *comm;    /* kept alive by the event */
 	choir_event *event;
 	enum run_state state;
-	bool is_inline; /* carried out by its caller's thread, which holds the right to drive all along */
+	bool is_inline; /* being executed by its caller's thread, which holds the right to drive all along */
 
-	/* what it carries out */
+	/* what it executes */
 	struct bound bound;
 	struct prepared *prepared; /* a reference to the call that it is from; NULL = none: sparse, top-k, one device */
 	struct part *part;         /* and its part of that; NULL = it has no parts (alltoallv as a script) */
 	struct cached_plan *other; /* the plan that replaced bound.cached on the way (run_peers.c): a reference */
-	struct segments_owner *hold; /* what keeps the cl_mems of a list; a reference */
+	struct segments_owner *list_owner; /* what keeps the cl_mems of a list; a reference */
 	cl_mem kept[RUN_KEPT];      /* the caller's buffers, retained until the end */
 	size_t n_kept;
 	char name[CALL_NAME_BYTES];
@@ -170,7 +170,7 @@ struct run {
 	struct run_deps deps;
 
 	/* its number, given at submission */
-	uint64_t key; /* in messages: seq, or a pair's own count with WIRE_PAIR, or a count of lone calls */
+	uint64_t number; /* in messages: seq, or a pair's own count with WIRE_PAIR, or a count of lone calls */
 	uint64_t seq; /* among the comm's collectives; as lane and slot not valid for pairs and lone calls */
 	int lane;
 	struct run_slot slot;

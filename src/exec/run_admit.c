@@ -154,7 +154,7 @@ choir_status run_admit(struct run *run, bool *moved)
 	announce(run, lane);
 	if (run->plan != NULL && run->plan->peers) {
 		lane_publish(run, 0);
-		comm_ring_step(comm);
+		comm_wake_step(comm);
 		run->state = RUN_PEER_BUFFERS;
 		*moved = true;
 		return CHOIR_SUCCESS;

@@ -137,7 +137,7 @@ void run_discard(struct run *run)
 	free(run->match_key);
 	release_kept(run);
 	prepared_unbind(run);
-	segments_release(run->hold);
+	segments_release(run->list_owner);
 	pthread_mutex_lock(&comm->submission.lock);
 	keep = !comm->engine.closed && comm->submission.n_pooled < POOLED_RUNS &&
 	       run->scratch.bytes <= POOLED_SCRATCH_BYTES &&

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The caller's buffers are mapped before the steps of a run, where that is needed, and unmapped after them. */
+/* Before the steps of a run the caller's buffers are mapped, gathered (gathered.h) or copied to shadows (shadow.h)
+ * where that is needed, and after them the reverse. */
 #include "exec/run_states.h"
 
 #include "exec/gathered.h"

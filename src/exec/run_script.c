@@ -18,7 +18,7 @@ struct script_env script_env_of(struct choir_comm *comm)
 		                    .device_bytes = comm->device_bytes,
 		                    .command_bytes = comm->command_bytes,
 		                    .plans = &comm->plans,
-		                    .wake = comm_ring_self,
+		                    .wake = comm_wake_self,
 		                    .costs = &comm->rules.costs,
 		                    .history = &comm->engine.history,
 		                    .order_ranks = comm->order_ranks,
@@ -63,8 +63,8 @@ choir_status run_ask_script(struct run *run, bool *moved)
 		run->bound.recv = turn.recv;
 		TRY(offer(run));
 		/* Phase 0 of this plan says that I have read all I need of the one before. */
-		lane_publish(run, arena_step(run->plan_index, 0));
-		comm_ring_step(run->comm);
+		lane_publish(run, arena_point(run->plan_index, 0));
+		comm_wake_step(run->comm);
 		run->state = RUN_PREVIOUS_PLAN;
 		return CHOIR_SUCCESS;
 	case SCRIPT_CALLBACK:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The span table of a part whose buffers are lists: the addresses of all spans of its first steps, found by the call
- * that carried it out first.  A span is what lies together in all operands of a step, so a step has about as many as
+ * that executed it first.  A span is what lies together in all operands of a step, so a step has about as many as
  * the list has tensors. */
 #ifndef EXEC_SPAN_TABLE_H
 #define EXEC_SPAN_TABLE_H

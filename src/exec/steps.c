@@ -59,7 +59,7 @@ static choir_status send_message(struct run *run, const struct plan_step *step)
 	struct choir_comm *comm = run->comm;
 	struct wire_header header = {
 		.kind = WIRE_DATA,
-		.key = run->key,
+		.key = run->number,
 		.tag = tag_of(run, step->tag),
 		.bytes_check = (uint32_t)step->len,
 		.record = run->bound.record,
@@ -88,7 +88,7 @@ static choir_status poll_recv(struct run *run, uint32_t id, bool *done)
 
 	if (run->bound.pair && !run->bound.pair_sends)
 		TRY(p2p_take(run, step, done));
-	if (*done || (message = inbox_take(&run->comm->inbox, run->key, step->peer, tag_of(run, step->tag))) == NULL)
+	if (*done || (message = inbox_take(&run->comm->inbox, run->number, step->peer, tag_of(run, step->tag))) == NULL)
 		return CHOIR_SUCCESS;
 	if (memcmp(&message->header.record, &run->bound.record, sizeof run->bound.record) != 0)
 		st = run_mismatch(run, step->peer, &message->header.record);
@@ -111,8 +111,8 @@ static choir_status start_publish(struct run *run, uint32_t id, bool *done)
 
 	if (run->publish_carries_bytes)
 		memcpy(lane->bytes, run->line, sizeof lane->bytes);
-	lane_publish(run, arena_step(run->plan_index, step->phase));
-	comm_ring_step(run->comm);
+	lane_publish(run, arena_point(run->plan_index, step->phase));
+	comm_wake_step(run->comm);
 	*done = true;
 	return CHOIR_SUCCESS;
 }

@@ -55,17 +55,17 @@ static void give_number(struct run *run)
 
 	run->log_start_ns = log_wants_calls() ? wait_now_ns() : 0;
 	if (run->bound.pair) {
-		run->key = run->bound.pair_key | (uint32_t)(*run->bound.pair_count)++;
+		run->number = run->bound.pair_key | (uint32_t)(*run->bound.pair_count)++;
 		return;
 	}
 	if (run->bound.alone) {
-		run->key = submission->alone++;
+		run->number = submission->lone_calls++;
 		return;
 	}
 	run->seq = submission->next_seq++;
-	run->key = run->seq;
+	run->number = run->seq;
 	if (comm->layout.n_nodes > 1) /* ranks of one node see each other's records in the arena */
-		inbox_expect(&comm->inbox, run->key, &run->bound.record, run_caller_name(run));
+		inbox_expect(&comm->inbox, run->number, &run->bound.record, run_caller_name(run));
 	run->lane = (int)(run->seq % COMM_LANES);
 	slot_ring_take(run);
 	atomic_store_explicit(&comm_control(comm, comm->local_rank)->submitted, run->seq + 1, memory_order_relaxed);
@@ -75,16 +75,16 @@ bool submit_number(struct run *const *runs, int n)
 {
 	struct choir_comm *comm = runs[0]->comm;
 	struct submission *submission = &comm->submission;
-	bool alone;
+	bool accepted;
 
 	pthread_mutex_lock(&submission->lock);
-	alone = submission->incoming == NULL && !submission->closing &&
+	accepted = submission->incoming == NULL && !submission->closing &&
 	        atomic_load_explicit(&comm->failure.status, memory_order_relaxed) == CHOIR_SUCCESS;
-	alone &= submission->next_seq + (uint64_t)n <= ARENA_LAST_SEQ;
-	for (int i = 0; i < n && alone; i++)
+	accepted &= submission->next_seq + (uint64_t)n <= ARENA_LAST_SEQ;
+	for (int i = 0; i < n && accepted; i++)
 		give_number(runs[i]);
 	pthread_mutex_unlock(&submission->lock);
-	return alone;
+	return accepted;
 }
 
 /* The call ends before it has begun. */
@@ -132,7 +132,7 @@ void submit_held(struct run *parts)
 }
 
 /* The parts are counted as unfinished, so choir_comm_destroy waits for them. */
-static choir_status hold(struct run *const *parts, size_t n)
+static choir_status hold_back(struct run *const *parts, size_t n)
 {
 	struct choir_comm *comm = parts[0]->comm;
 	choir_status st = keyed_hold(parts, n);
@@ -163,7 +163,7 @@ choir_status submit_parts(struct run *const *parts, size_t n)
 	for (size_t i = 0; i < n && !keyed; i++)
 		hand_over(submission, parts[i]);
 	pthread_mutex_unlock(&submission->lock);
-	return keyed ? hold(parts, n) : CHOIR_SUCCESS;
+	return keyed ? hold_back(parts, n) : CHOIR_SUCCESS;
 }
 
 struct run *submit_take(struct choir_comm *comm)

@@ -16,7 +16,7 @@ void callback_enter(void);
 void callback_leave(void);
 
 /* group_is_open: on this thread.  enter / leave bracket each group; they nest.  in_callback_or_group: is a blocking
- * call not to be carried out here and now? */
+ * call not to be executed here and now? */
 bool group_is_open(void);
 void group_enter(void);
 void group_leave(void);

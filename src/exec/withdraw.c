@@ -29,7 +29,7 @@ static bool is_outside(const struct run *run, int local_rank)
 }
 
 /* Of another process: dead, or not to be waited for any longer. */
-static bool is_given_up(const struct comm_peer *peer, bool late)
+static bool is_given_up(const struct comm_process *peer, bool late)
 {
 	return late || peer->dead_looks > 0;
 }
@@ -43,8 +43,8 @@ bool withdraw_left_alone(const struct run *run, int64_t now_ns)
 
 	for (int local_rank = 0; local_rank < comm->node_size; local_rank++)
 		inside += !is_outside(run, local_rank);
-	for (int p = 0; p < comm->n_peers && inside > 0; p++)
-		for (int i = 0; i < comm->peers[p].n_ranks && is_given_up(&comm->peers[p], late); i++)
-			inside -= !is_outside(run, layout->local_rank_of[comm->peers[p].ranks[i]]);
+	for (int p = 0; p < comm->n_near && inside > 0; p++)
+		for (int i = 0; i < comm->processes[p].n_ranks && is_given_up(&comm->processes[p], late); i++)
+			inside -= !is_outside(run, layout->local_rank_of[comm->processes[p].ranks[i]]);
 	return inside <= 0;
 }

@@ -6,7 +6,7 @@
 
 #include "exec/run.h"
 
-/* withdraw: says that this rank has left all calls of its failed comm; from then on it carries out no step.  True the
+/* withdraw: says that this rank has left all calls of its failed comm; from then on it executes no step.  True the
  * first time: then the caller rings the node.  The driver only. */
 bool withdraw(struct choir_comm *comm, int64_t now_ns);
 

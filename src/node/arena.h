@@ -3,13 +3,13 @@
  * with a flag and a slot for each lane; a collective uses lane seq mod lanes on every rank.  A node of few ranks also
  * has a p2p ring for each ordered pair.
  *
- * Note [arena flags].  A lane's flag is one 64-bit number: (seq + 1) << 24 | step, where seq is the call's
+ * Note [arena flags].  A lane's flag is one 64-bit number: (seq + 1) << 24 | point, where seq is the call's
  * sequence number, so a flag of 0 is that of no call.  Only ARENA_FLAG, arena_is_at and arena_reached know of the + 1.
- * While the call runs, step is plan index << 20 | phase; it is ARENA_DONE if the call failed for this rank alone.
+ * While the call runs, point is plan index << 20 | phase; it is ARENA_DONE if the call failed for this rank alone.
  * Whether a peer has published phase p of call seq is one acquire load and one comparison, and flags are never reset.
- * The flag of a call with one plan only rises.  A script has several plans, and step holds their index modulo 16: ranks
- * begin a plan together, so two ranks are at most one plan apart, and arena_reached compares steps in a circle.  seq
- * has 40 bits; the engine numbers no call beyond ARENA_LAST_SEQ.
+ * The flag of a call with one plan only rises.  A script has several plans, and the point holds their index modulo 16:
+ * ranks begin a plan together, so two ranks are at most one plan apart, and arena_reached compares points in a circle.
+ * seq has 40 bits; the engine numbers no call beyond ARENA_LAST_SEQ.
  *
  * The record beside the flag describes the rank's call; it is written before the flag is first raised for a sequence
  * number.  The control block has, for each lane, the last call the rank is done with, all on one line: peers read it
@@ -26,7 +26,7 @@
 
 #define ARENA_DONE            0xFFFFFFu
 #define ARENA_WITHDRAWN       UINT64_MAX /* flag of a rank that has left all calls of a failed comm */
-#define ARENA_FLAG(seq, step) (((uint64_t)(seq) + 1) << 24 | (step))
+#define ARENA_FLAG(seq, point) (((uint64_t)(seq) + 1) << 24 | (point))
 #define ARENA_LAST_SEQ        ((UINT64_C(1) << 40) - 2)
 #define ARENA_RECORD_BYTES    48
 #define ARENA_LINE_BYTES      48
@@ -122,25 +122,25 @@ static inline void arena_publish(struct arena_lane *lane, uint64_t flag)
 	atomic_store_explicit(&lane->flag, flag, memory_order_release);
 }
 
-/* arena_step: the step of a phase (below 2^20 - 1) of the call's plan_index-th plan. */
-static inline uint32_t arena_step(uint32_t plan_index, uint32_t phase)
+/* arena_point: the point of a phase (below 2^20 - 1) of the call's plan_index-th plan. */
+static inline uint32_t arena_point(uint32_t plan_index, uint32_t phase)
 {
 	return (plan_index << 20 & ARENA_DONE) | phase;
 }
 
 /* arena_is_at: true if the flag was last raised in call seq.
- * arena_reached: true if the flag says that its rank has published that step of call seq (Note [arena flags]); false
+ * arena_reached: true if the flag says that its rank has published that point of call seq (Note [arena flags]); false
  * for ARENA_WITHDRAWN. */
 static inline bool arena_is_at(uint64_t flag, uint64_t seq)
 {
 	return flag >> 24 == seq + 1;
 }
 
-static inline bool arena_reached(uint64_t flag, uint64_t seq, uint32_t step)
+static inline bool arena_reached(uint64_t flag, uint64_t seq, uint32_t point)
 {
 	if (!arena_is_at(flag, seq))
 		return flag >> 24 > seq + 1 && flag != ARENA_WITHDRAWN;
-	return (flag & ARENA_DONE) == ARENA_DONE || (((uint32_t)flag - step) & ARENA_DONE) < 1u << 23;
+	return (flag & ARENA_DONE) == ARENA_DONE || (((uint32_t)flag - point) & ARENA_DONE) < 1u << 23;
 }
 
 /* Poison: the first failure of any rank of the node, which all ranks see.  arena_poison keeps the first text.

@@ -61,17 +61,17 @@ static void steps_come_in_order(void **state)
 		uint32_t phases[] = { 0, 1, 5000, (1u << 20) - 2 };
 
 		for (int i = 0; i < 4; i++) {
-			uint64_t flag = ARENA_FLAG(seq, arena_step(plan, phases[i]));
+			uint64_t flag = ARENA_FLAG(seq, arena_point(plan, phases[i]));
 
 			for (int k = 0; k < 4; k++) {
-				assert_int_equal(arena_reached(flag, seq, arena_step(plan, phases[k])), k <= i);
-				assert_false(arena_reached(flag, seq, arena_step(plan + 1, phases[k])));
-				assert_true(arena_reached(flag, seq - 1, arena_step(plan + 9, phases[k])));
-				assert_false(arena_reached(flag, seq + 1, arena_step(0, 0)));
+				assert_int_equal(arena_reached(flag, seq, arena_point(plan, phases[k])), k <= i);
+				assert_false(arena_reached(flag, seq, arena_point(plan + 1, phases[k])));
+				assert_true(arena_reached(flag, seq - 1, arena_point(plan + 9, phases[k])));
+				assert_false(arena_reached(flag, seq + 1, arena_point(0, 0)));
 				if (plan > 0)
-					assert_true(arena_reached(flag, seq, arena_step(plan - 1, phases[k])));
+					assert_true(arena_reached(flag, seq, arena_point(plan - 1, phases[k])));
 				assert_true(
-				    arena_reached(ARENA_FLAG(seq, ARENA_DONE), seq, arena_step(plan, phases[k])));
+				    arena_reached(ARENA_FLAG(seq, ARENA_DONE), seq, arena_point(plan, phases[k])));
 			}
 		}
 	}
