@@ -180,8 +180,7 @@ static bool is_right(const struct trial *t, const struct outcome *o)
 	case ENDS_ABORTED:
 		return o->status == CHOIR_ABORTED && names(o->text, "aborted by ", t->victim);
 	case ENDS_DESTROYED:
-		return late ||
-		       ((o->status == CHOIR_PEER_DEAD || o->status == CHOIR_ABORTED) && names(o->text, "", t->victim));
+		return (o->status == CHOIR_PEER_DEAD || o->status == CHOIR_ABORTED) && names(o->text, "", t->victim);
 	default:
 		return o->status == CHOIR_SUCCESS;
 	}
