@@ -67,6 +67,10 @@ static void calls(struct world *world, int rank, choir_comm *comm, void *arg)
 	OK(choir_broadcast(comm, choir_host(x), choir_host(x), 3, CHOIR_F32, 0, NULL, &event));
 	OK(choir_event_wait(event, -1));
 	choir_event_release(event);
+	if (rank == 0)
+		OK(choir_send(comm, choir_host(x), 2, CHOIR_F32, 1, NULL, NULL));
+	else
+		OK(choir_recv(comm, choir_host(x), 2, CHOIR_F32, 0, NULL, NULL));
 }
 
 static void test_calls(void **state)
@@ -76,8 +80,12 @@ static void test_calls(void **state)
 	assert_int_equal(count("rank 0: allreduce #"), wants("debug") ? CALLS : 0);
 	assert_int_equal(count("rank 1: allreduce #"), wants("debug") ? CALLS : 0);
 	assert_int_equal(count("(3 x f32, "), wants("debug") ? RANKS * (CALLS + 1) : 0);
-	assert_int_equal(count(": SUCCESS after "), wants("debug") ? RANKS * (CALLS + 1) : 0);
+	assert_int_equal(count(": SUCCESS after "), wants("debug") ? RANKS * (CALLS + 2) : 0);
 	assert_int_equal(count("broadcast #"), wants("debug") ? RANKS : 0);
+	assert_int_equal(count("(2 x f32) to rank 1 by "), wants("debug") ? 1 : 0);
+	assert_int_equal(count("(2 x f32) from rank 0 by "), wants("debug") ? 1 : 0);
+	assert_int_equal(count(") by ") + count(" 1 by ") + count(" 0 by "), wants("debug") ? RANKS * (CALLS + 2) : 0);
+	assert_int_equal(count(", inline: ") + count(", queued: "), wants("debug") ? RANKS * (CALLS + 2) : 0);
 }
 
 /* Rank 1 calls when the log names it. */
