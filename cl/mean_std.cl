@@ -3,7 +3,8 @@
  * digits.
  *
  * The result does not depend on the device or the number of work-items: element i of a block belongs to lane i % LANES,
- * each lane is added in order, and then lane l of the blocks of a group, in order.  src/sparse/moments.c does the same.
+ * each lane is added in order, and then lane l of the blocks of a group, in order.  src/sparse/mean_std.c does
+ * the same.
  *
  * Options: DTYPE = F16, BF16, F32 or F64, and OP = SUM (ops.h); LANES = parts of a block with a sum each; BLOCK =
  * elements of a block, a multiple of LANES; JOINED = blocks of a group. */
@@ -30,7 +31,7 @@ static void add(ACC *sum, ACC *error, ACC x)
 
 /* Work-item b * LANES + l adds lane l of block b, so neighbouring items read neighbouring elements.  out: four numbers
  * a lane: sum, its error, sum of squares, its error. */
-__kernel void moments(__global const ELEM *val, ulong val_at, ulong n, ulong items, __global ACC *out)
+__kernel void mean_std(__global const ELEM *val, ulong val_at, ulong n, ulong items, __global ACC *out)
 {
 	const ulong item = get_global_id(0), from = item / LANES * BLOCK, end = min(from + BLOCK, n);
 	ACC sum = 0, error = 0, squares = 0, squares_error = 0;
@@ -50,7 +51,7 @@ __kernel void moments(__global const ELEM *val, ulong val_at, ulong n, ulong ite
 }
 
 /* Work-item g * LANES + l adds lane l of the blocks of group g. */
-__kernel void moments_join(__global const ACC *from, ulong blocks, ulong items, __global ACC *out)
+__kernel void mean_std_join(__global const ACC *from, ulong blocks, ulong items, __global ACC *out)
 {
 	const ulong item = get_global_id(0), first = item / LANES * JOINED, end = min(first + JOINED, blocks);
 	ACC sum = 0, error = 0, squares = 0, squares_error = 0;

@@ -54,8 +54,7 @@ WITH_POPCOUNT static size_t take_fast(uint64_t *bitmap, size_t words, uint16_t *
 }
 
 #ifdef WITH_COMPRESS
-/* One instruction packs the numbers of a word's set bits: 1.9 ns a word whatever is set, against 4 ns at three bits a
- * word and 20 at 26. */
+/* One instruction packs the numbers of a word's set bits, however many they are. */
 WITH_COMPRESS static size_t take_packed(uint64_t *bitmap, size_t words, uint16_t *at)
 {
 	uint8_t bytes[64];

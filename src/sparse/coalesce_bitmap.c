@@ -9,8 +9,8 @@
 
 #include <string.h>
 
-/* A word of bitmap costs about a nanosecond to clear, count and look through, a pair some 10 ns to sort; pairs that
- * come in no order miss the cache twice each once the bitmap does not fit. */
+/* To clear, count and look through a word of bitmap costs about a tenth of sorting a pair; pairs that come in no order
+ * miss the cache twice each once the bitmap does not fit. */
 #define WORDS_A_PAIR     8
 #define WORDS_A_RAW_PAIR 1
 #define CACHED_WORDS     65536

@@ -19,9 +19,9 @@
 #define MANY       8192   /* from here on a histogram of so many digits is little beside the entries, */
 #define TOO_MANY   131072 /* up to here the digits' ends stay in the second cache */
 
-/* Note [groups].  10 M uniform indices of 31 bits, one core: four passes through memory, and then a row fetched from
- * anywhere for each, took 2.5 times as long as one pass, three inside the second cache, and elements that travel with
- * their keys.  Two passes by 12 bits there take 35 ms, three by 8 bits 48 ms. */
+/* Note [groups].  A long list is sorted by its uppermost digit in one pass through memory, then each group inside the
+ * second cache, and elements travel with their keys: a pass through memory a digit, and then a row fetched from
+ * anywhere for each, take more than twice as long.  Few passes by long digits there beat more by short ones. */
 
 /* Elements of sorted entries, stride bytes from each other; first[i]: the first of its index. */
 struct sorted_run {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* With AVX-512 16 indices are taken in a few instructions: 0.13 ns an index looked at, against 0.55. */
+/* With AVX-512 16 indices are taken in a few instructions, and what is kept of them is packed by one. */
 #include "sparse/compact.h"
 
 #include "base/simd.h"

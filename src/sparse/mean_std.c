@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sparse/moments.h"
+#include "sparse/mean_std.h"
 
 #include "base/arithmetic.h"
 #include "base/simd.h"
@@ -13,20 +13,20 @@
 #define BLOCK 4096
 #define JOINED 64 /* blocks whose lanes are added where they are: 1/1024 byte an element crosses the bus */
 #define GROUP ((uint64_t)JOINED * BLOCK)
-#define MOMENTS_OPTIONS " -DOP=SUM -DLANES=16 -DBLOCK=4096 -DJOINED=64"
+#define MEAN_STD_OPTIONS " -DOP=SUM -DLANES=16 -DBLOCK=4096 -DJOINED=64"
 #define LOCAL 64
 
 #define DTYPE F16
-#include "sparse/moments_dtype.inc"
+#include "sparse/mean_std_dtype.inc"
 #undef DTYPE
 #define DTYPE BF16
-#include "sparse/moments_dtype.inc"
+#include "sparse/mean_std_dtype.inc"
 #undef DTYPE
 #define DTYPE F32
-#include "sparse/moments_dtype.inc"
+#include "sparse/mean_std_dtype.inc"
 #undef DTYPE
 #define DTYPE F64
-#include "sparse/moments_dtype.inc"
+#include "sparse/mean_std_dtype.inc"
 #undef DTYPE
 
 /* What is known of the elements so far. */
@@ -34,21 +34,21 @@ struct tally {
 	double sum, squares;
 };
 
-struct moments_type {
+struct mean_std_type {
 	void (*block)(const void *from, size_t n, void *to);
 	void (*join)(void *group, const void *block);
 	const char *options;
 	size_t acc_bytes;
 };
 
-static const struct moments_type types[] = {
-	[CHOIR_F16] = { op_F16_SUM_moments_block, op_F16_SUM_moments_join, "-DDTYPE=F16" MOMENTS_OPTIONS,
+static const struct mean_std_type types[] = {
+	[CHOIR_F16] = { op_F16_SUM_mean_std_block, op_F16_SUM_mean_std_join, "-DDTYPE=F16" MEAN_STD_OPTIONS,
 		       sizeof(float) },
-	[CHOIR_BF16] = { op_BF16_SUM_moments_block, op_BF16_SUM_moments_join, "-DDTYPE=BF16" MOMENTS_OPTIONS,
+	[CHOIR_BF16] = { op_BF16_SUM_mean_std_block, op_BF16_SUM_mean_std_join, "-DDTYPE=BF16" MEAN_STD_OPTIONS,
 		       sizeof(float) },
-	[CHOIR_F32] = { op_F32_SUM_moments_block, op_F32_SUM_moments_join, "-DDTYPE=F32" MOMENTS_OPTIONS,
+	[CHOIR_F32] = { op_F32_SUM_mean_std_block, op_F32_SUM_mean_std_join, "-DDTYPE=F32" MEAN_STD_OPTIONS,
 		       sizeof(float) },
-	[CHOIR_F64] = { op_F64_SUM_moments_block, op_F64_SUM_moments_join, "-DDTYPE=F64" MOMENTS_OPTIONS,
+	[CHOIR_F64] = { op_F64_SUM_mean_std_block, op_F64_SUM_mean_std_join, "-DDTYPE=F64" MEAN_STD_OPTIONS,
 		       sizeof(double) },
 };
 
@@ -66,17 +66,17 @@ static void join(struct tally *tally, const void *numbers, size_t acc_bytes, uin
 	}
 }
 
-static struct moments conclude(const struct tally *tally, uint64_t n)
+static struct mean_std conclude(const struct tally *tally, uint64_t n)
 {
 	double mean = n == 0 ? 0 : tally->sum / (double)n,
 	       variance = n == 0 ? 0 : tally->squares / (double)n - mean * mean;
 
-	return (struct moments){ .mean = mean, .deviation = variance <= 0 ? 0 : sqrt(variance) };
+	return (struct mean_std){ .mean = mean, .deviation = variance <= 0 ? 0 : sqrt(variance) };
 }
 
-void moments_host(choir_dtype dtype, const void *val, uint64_t n, struct moments *out)
+void mean_std_host(choir_dtype dtype, const void *val, uint64_t n, struct mean_std *out)
 {
-	const struct moments_type *type = &types[dtype];
+	const struct mean_std_type *type = &types[dtype];
 	struct tally tally = { 0 };
 	double numbers[4 * LANES], group[4 * LANES];
 
@@ -94,9 +94,9 @@ void moments_host(choir_dtype dtype, const void *val, uint64_t n, struct moments
 	*out = conclude(&tally, n);
 }
 
-struct moments_job {
+struct mean_std_job {
 	choir_device *device;
-	const struct moments_type *type;
+	const struct mean_std_type *type;
 	cl_mem blocks, out;
 	uint64_t n, items; /* items: of the groups */
 	void *numbers;     /* 4 an item */
@@ -104,11 +104,11 @@ struct moments_job {
 	bool watched;
 };
 
-static choir_status launch(struct moments_job *job, const char *kernel, const struct launch_arg *args, size_t n_args,
+static choir_status launch(struct mean_std_job *job, const char *kernel, const struct launch_arg *args, size_t n_args,
                            uint64_t items)
 {
 	size_t group = launch_group(job->device, LOCAL);
-	struct launch it = { .source = "moments.cl",
+	struct launch it = { .source = "mean_std.cl",
 		             .options = job->type->options,
 		             .kernel = kernel,
 		             .args = args,
@@ -119,7 +119,7 @@ static choir_status launch(struct moments_job *job, const char *kernel, const st
 	return launch_run(job->device, &it, NULL);
 }
 
-static choir_status start(struct moments_job *job, choir_dtype dtype, cl_mem mem, uint64_t off)
+static choir_status start(struct mean_std_job *job, choir_dtype dtype, cl_mem mem, uint64_t off)
 {
 	uint64_t bytes = job->items * 4 * job->type->acc_bytes;
 	cl_ulong at = off / choir_dtype_bytes(dtype), n = job->n, blocks = (n + BLOCK - 1) / BLOCK,
@@ -136,36 +136,36 @@ static choir_status start(struct moments_job *job, choir_dtype dtype, cl_mem mem
 				joins[] = { LAUNCH_ARG(job->blocks), LAUNCH_ARG(blocks), LAUNCH_ARG(items),
 		                            LAUNCH_ARG(job->out) };
 
-	TRY(launch(job, "moments", args, sizeof args / sizeof *args, lanes));
-	TRY(launch(job, "moments_join", joins, sizeof joins / sizeof *joins, items));
+	TRY(launch(job, "mean_std", args, sizeof args / sizeof *args, lanes));
+	TRY(launch(job, "mean_std_join", joins, sizeof joins / sizeof *joins, items));
 	out = dev_buffer_access(job->out, 0, bytes);
 	return dev_read(job->device, &out, 0, job->numbers, bytes, &job->event);
 }
 
-choir_status moments_job_create(choir_device *device, choir_dtype dtype, cl_mem mem, uint64_t off, uint64_t n,
-                                struct moments_job **out_p)
+choir_status mean_std_job_create(choir_device *device, choir_dtype dtype, cl_mem mem, uint64_t off, uint64_t n,
+                                struct mean_std_job **out_p)
 {
-	struct moments_job *job;
+	struct mean_std_job *job;
 	choir_status st;
 
 	if (dtype == CHOIR_F64 && !dev_has_fp64(device))
-		return error_set(CHOIR_UNSUPPORTED, "the device has no fp64: moments of f64 are taken on the host");
+		return error_set(CHOIR_UNSUPPORTED, "mean and deviation of f64: the device has no fp64");
 	job = calloc(1, sizeof *job);
 	if (job == NULL)
-		return error_no_memory("moments on the device", sizeof *job);
-	*job = (struct moments_job){
+		return error_no_memory("mean and deviation on the device", sizeof *job);
+	*job = (struct mean_std_job){
 		.device = device, .type = &types[dtype], .n = n, .items = (n + GROUP - 1) / GROUP * LANES
 	};
 	st = start(job, dtype, mem, off);
 	if (st != CHOIR_SUCCESS) {
-		moments_job_destroy(job);
+		mean_std_job_destroy(job);
 		return st;
 	}
 	*out_p = job;
 	return CHOIR_SUCCESS;
 }
 
-choir_status moments_job_poll(struct moments_job *job, struct moments *out, bool *done_p)
+choir_status mean_std_job_poll(struct mean_std_job *job, struct mean_std *out, bool *done_p)
 {
 	struct tally tally = { 0 };
 
@@ -177,7 +177,7 @@ choir_status moments_job_poll(struct moments_job *job, struct moments *out, bool
 	return CHOIR_SUCCESS;
 }
 
-choir_status moments_job_watch(struct moments_job *job, void (*fn)(void *), void *ctx)
+choir_status mean_std_job_watch(struct mean_std_job *job, void (*fn)(void *), void *ctx)
 {
 	if (job->watched)
 		return CHOIR_SUCCESS;
@@ -185,7 +185,7 @@ choir_status moments_job_watch(struct moments_job *job, void (*fn)(void *), void
 	return dev_watch(job->event, fn, ctx);
 }
 
-void moments_job_destroy(struct moments_job *job)
+void mean_std_job_destroy(struct mean_std_job *job)
 {
 	if (job == NULL)
 		return;

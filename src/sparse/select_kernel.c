@@ -2,10 +2,9 @@
 /* Design notes.  The k-th largest is found a digit of its key at a time from the top: a launch counts the keys that
  * begin like it, 256 counts come to the host, which says how the next one begins.  That reads everything once a digit,
  * which a GPU does faster than it could sample and sort.  On a CPU a sample says above which key about k lie (Note
- * [pivot] in select.c), what lies above it is collected, and the digits are counted of that only: 294 000 of 14.7 M
- * f32, two ranks with a core each, took 53 to 60 ms by the first, 18 to 19 by the second.  What is selected is written
- * by select.cl, where items work together, or by select_words.cl, where they work alone: 14.7 M f32 on one core took 40
- * ms by the first, 7 by the second.  All launches go to the internal in-order queue. */
+ * [pivot] in select.c), what lies above it is collected, and the digits are counted of that only: a third of the
+ * time.  What is selected is written by select.cl, where items work together, or by select_words.cl, where they work
+ * alone, which a CPU does several times faster.  All launches go to the internal in-order queue. */
 #include "sparse/select_kernel.h"
 
 #include "dev/launch.h"

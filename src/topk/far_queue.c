@@ -100,7 +100,7 @@ void far_fini(struct topk_run *run)
 	struct topk_far *far = &run->far;
 
 	select_job_destroy(far->select);
-	moments_job_destroy(far->moments);
+	mean_std_job_destroy(far->mean_std);
 	far_merge_fini(run);
 	wait_for_all(run);
 	scratch_give(&far->sum_ind);

@@ -20,18 +20,18 @@ static choir_status wait_select(struct topk_run *run, struct script_turn *turn)
 	return CHOIR_SUCCESS;
 }
 
-static choir_status wait_moments(struct topk_run *run, struct script_turn *turn)
+static choir_status wait_mean_std(struct topk_run *run, struct script_turn *turn)
 {
 	struct topk_far *far = &run->far;
 	bool done;
 
-	TRY(moments_job_poll(far->moments, &run->moments, &done));
+	TRY(mean_std_job_poll(far->mean_std, &run->mean_std, &done));
 	if (!done) {
 		turn->what = SCRIPT_AGAIN;
-		return moments_job_watch(far->moments, run->env.wake, NULL);
+		return mean_std_job_watch(far->mean_std, run->env.wake, NULL);
 	}
-	moments_job_destroy(far->moments);
-	far->moments = NULL;
+	mean_std_job_destroy(far->mean_std);
+	far->mean_std = NULL;
 	far->waits = false;
 	run->step = far->fetched;
 	return CHOIR_SUCCESS;
@@ -191,10 +191,10 @@ choir_status far_collect(struct topk_run *run, uint64_t least, uint64_t room, to
 	return start_limit(run, limit, &to, collected);
 }
 
-choir_status far_moments(struct topk_run *run, topk_step then)
+choir_status far_mean_std(struct topk_run *run, topk_step then)
 {
 	run->far.fetched = then;
-	run->step = wait_moments;
+	run->step = wait_mean_std;
 	run->far.waits = true;
-	return moments_job_create(run->env.device, run->types.work, run->acc.far, 0, run->types.n, &run->far.moments);
+	return mean_std_job_create(run->env.device, run->types.work, run->acc.far, 0, run->types.n, &run->far.mean_std);
 }

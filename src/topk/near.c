@@ -53,10 +53,10 @@ static choir_status collect(struct topk_run *run, uint64_t least, uint64_t room,
 	return CHOIR_SUCCESS;
 }
 
-static choir_status moments(struct topk_run *run, topk_step then)
+static choir_status mean_std(struct topk_run *run, topk_step then)
 {
 	run->step = then;
-	moments_host(run->types.work, run->acc.near.ptr, run->types.n, &run->moments);
+	mean_std_host(run->types.work, run->acc.near.ptr, run->types.n, &run->mean_std);
 	return CHOIR_SUCCESS;
 }
 
@@ -145,7 +145,7 @@ const struct topk_place topk_place_near = { .accumulate = near_accumulate,
 	                                    .find_top = find_top,
 	                                    .find_limit = find_limit,
 	                                    .count = count,
-	                                    .moments = moments,
+	                                    .mean_std = mean_std,
 	                                    .gather = gather,
 	                                    .whole = whole,
 	                                    .clear = clear,

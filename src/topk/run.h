@@ -5,7 +5,7 @@
 #define TOPK_RUN_H
 
 #include "exec/script.h"
-#include "sparse/moments.h"
+#include "sparse/mean_std.h"
 #include "sparse/select_kernel.h"
 #include "topk/operand.h"
 #include "topk/state.h"
@@ -74,7 +74,7 @@ struct topk_place {
 	choir_status (*find_top)(struct topk_run *run, uint64_t from, uint64_t n, uint64_t k, topk_step then);
 	choir_status (*find_limit)(struct topk_run *run, struct select_limit limit, topk_step then);
 	choir_status (*count)(struct topk_run *run, struct select_limit limit, topk_step then);
-	choir_status (*moments)(struct topk_run *run, topk_step then); /* run->moments */
+	choir_status (*mean_std)(struct topk_run *run, topk_step then); /* run->mean_std */
 	choir_status (*gather)(struct topk_run *run, topk_step then);  /* the values of run->selected's indices */
 	choir_status (*whole)(struct topk_run *run, topk_step then);   /* run->whole = all of acc, on the host */
 
@@ -101,7 +101,7 @@ struct topk_far {
 	struct far_upload *uploads; /* memory that commands use */
 	topk_step then;             /* after the end */
 	struct select_job *select;
-	struct moments_job *moments;
+	struct mean_std_job *mean_std;
 	topk_step selected;     /* after the job */
 	struct topk_list *into; /* what it selected goes there */
 	cl_mem ind, val;        /* by way of these, which have room for so many pairs */
@@ -157,7 +157,7 @@ struct topk_run {
 	struct topk_list selected;
 	struct select_limit limit; /* of the last find_top */
 	uint64_t found, nan_at;    /* nan_at: the first NaN of acc, if that is looked for; else UINT64_MAX */
-	struct moments moments;
+	struct mean_std mean_std;
 	double threshold; /* that is tried */
 	uint64_t passed;  /* a reused threshold, whether or not all were selected */
 	uint64_t above;   /* oktopk: sums of all ranks above the global one, whether or not all were kept */
@@ -290,7 +290,7 @@ choir_status far_find_top(struct topk_run *run, uint64_t from, uint64_t n, uint6
 choir_status far_find_limit(struct topk_run *run, struct select_limit limit, topk_step then);
 choir_status far_count(struct topk_run *run, struct select_limit limit, topk_step then);
 choir_status far_collect(struct topk_run *run, uint64_t least, uint64_t room, topk_step then);
-choir_status far_moments(struct topk_run *run, topk_step then);
+choir_status far_mean_std(struct topk_run *run, topk_step then);
 
 /* far_merge.c, far_intersect.c: by kernels where that takes less time than by the host. */
 choir_status far_merge(struct topk_run *run, struct topk_list *out, const struct pairs *lists, uint32_t n,

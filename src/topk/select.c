@@ -226,14 +226,14 @@ choir_status topk_select_adapt(struct topk_run *run, struct script_turn *turn)
 }
 
 /* The mass of a normal distribution beyond -t and t. */
-static double mass_beyond(const struct moments *m, double t)
+static double mass_beyond(const struct mean_std *m, double t)
 {
 	double scale = m->deviation * sqrt(2);
 
 	return 0.5 * erfc((t - m->mean) / scale) + 0.5 * erfc((t + m->mean) / scale);
 }
 
-static double gaussian_threshold(const struct moments *m, double density)
+static double gaussian_threshold(const struct mean_std *m, double density)
 {
 	double low = 0, high = fabs(m->mean) + 40 * m->deviation;
 
@@ -276,9 +276,9 @@ static choir_status count_again(struct topk_run *run, struct script_turn *turn)
 	return count_above(run, run->threshold, adjust);
 }
 
-static choir_status have_moments(struct topk_run *run, struct script_turn *turn)
+static choir_status have_mean_std(struct topk_run *run, struct script_turn *turn)
 {
-	const struct moments *m = &run->moments;
+	const struct mean_std *m = &run->mean_std;
 
 	if (!isfinite(m->mean) || !isfinite(m->deviation) || m->deviation == 0)
 		return take_top(run, turn); /* no normal distribution at all */
@@ -288,9 +288,9 @@ static choir_status have_moments(struct topk_run *run, struct script_turn *turn)
 	return count_above(run, run->threshold, adjust);
 }
 
-static choir_status take_moments(struct topk_run *run, struct script_turn *turn)
+static choir_status take_mean_std(struct topk_run *run, struct script_turn *turn)
 {
-	return run->types.n > 0 ? run->on->moments(run, have_moments) : take_top(run, turn);
+	return run->types.n > 0 ? run->on->mean_std(run, have_mean_std) : take_top(run, turn);
 }
 
 /* What passes the last call's threshold, and a little more, is collected; thresholds that fall below it count acc. */
@@ -300,8 +300,8 @@ choir_status topk_select_gaussian(struct topk_run *run, struct script_turn *turn
 
 	(void)turn;
 	if (isfinite(lowest) && lowest > 0)
-		return accumulate_above(run, lowest, take_moments);
-	return run->on->accumulate(run, take_moments);
+		return accumulate_above(run, lowest, take_mean_std);
+	return run->on->accumulate(run, take_mean_std);
 }
 
 /* What passes a sample's threshold, if that is not far more than k. */

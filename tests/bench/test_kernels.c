@@ -9,7 +9,7 @@
 #include <string.h>
 
 static const struct kernel *const kernels[] = {
-	&kernel_coalesce,  &kernel_merge,       &kernel_select,      &kernel_topk,   &kernel_moments, &kernel_scatter,
+	&kernel_coalesce,  &kernel_merge,       &kernel_select,      &kernel_topk,   &kernel_mean_std, &kernel_scatter,
 	&kernel_gather,    &kernel_intersect,   &kernel_bitmap_pack, &kernel_bitmap_unpack, &kernel_reduce,
 };
 enum { N_KERNELS = sizeof kernels / sizeof *kernels };
@@ -95,7 +95,7 @@ static void every_fault_is_counted(void **state)
 		/* A result of other inputs. */
 		assert_int_equal(work->base.fill(&work->base), 0);
 		((unsigned char *)kernel_host(work, kernels[k] == &kernel_gather))[7] ^= 0x40;
-		if (kernels[k] == &kernel_moments || kernels[k] == &kernel_gather || kernels[k] == &kernel_topk ||
+		if (kernels[k] == &kernel_mean_std || kernels[k] == &kernel_gather || kernels[k] == &kernel_topk ||
 		    kernels[k] == &kernel_reduce) {
 			assert_int_equal(work->base.once(&work->base), 0);
 			if (wrong_of(work) < 2)

@@ -2,7 +2,7 @@
 /* Moments: the host against long double, the kernel against the host, bit for bit. */
 #include "look.h"
 #include "sparse/on_device.h"
-#include "sparse/moments.h"
+#include "sparse/mean_std.h"
 #include "sparse/reference.h"
 
 #include <math.h>
@@ -44,8 +44,8 @@ static void one_case(choir_dtype dtype, size_t n)
 	size_t elem = choir_dtype_bytes(dtype);
 	unsigned char *val = calloc(n + OFFSET, elem);
 	long double sum = 0, squares = 0, mean, deviation;
-	struct moments host, kernel;
-	struct moments_job *job;
+	struct mean_std host, kernel;
+	struct mean_std_job *job;
 	uint64_t seed = n + (uint64_t)dtype;
 	bool done = false;
 	cl_int rc;
@@ -60,7 +60,7 @@ static void one_case(choir_dtype dtype, size_t n)
 	}
 	mean = n == 0 ? 0 : sum / (long double)n;
 	deviation = n == 0 ? 0 : sqrtl(fmaxl(squares / (long double)n - mean * mean, 0));
-	moments_host(dtype, val + OFFSET * elem, n, &host);
+	mean_std_host(dtype, val + OFFSET * elem, n, &host);
 	assert_true(fabsl(host.mean - mean) <= 1e-9L * mean);
 	/* The variance is as good as the squares, of which each is rounded once: for 16-bit types not at all. */
 	if (fabsl((long double)host.deviation * host.deviation - deviation * deviation) >
@@ -69,12 +69,12 @@ static void one_case(choir_dtype dtype, size_t n)
 	assert_int_equal(
 	    clEnqueueWriteBuffer(dev_queue(device), mem, CL_TRUE, 0, (n + OFFSET) * elem, val, 0, NULL, NULL),
 	    CL_SUCCESS);
-	if (n > 0 && moments_job_create(device, dtype, mem, OFFSET * elem, n, &job) == CHOIR_SUCCESS) {
-		moments_job_destroy(job); /* early: must wait for the kernel */
-		assert_int_equal(moments_job_create(device, dtype, mem, OFFSET * elem, n, &job), CHOIR_SUCCESS);
+	if (n > 0 && mean_std_job_create(device, dtype, mem, OFFSET * elem, n, &job) == CHOIR_SUCCESS) {
+		mean_std_job_destroy(job); /* early: must wait for the kernel */
+		assert_int_equal(mean_std_job_create(device, dtype, mem, OFFSET * elem, n, &job), CHOIR_SUCCESS);
 		for (; !done; look_again(done))
-			assert_int_equal(moments_job_poll(job, &kernel, &done), CHOIR_SUCCESS);
-		moments_job_destroy(job);
+			assert_int_equal(mean_std_job_poll(job, &kernel, &done), CHOIR_SUCCESS);
+		mean_std_job_destroy(job);
 		if (memcmp(&kernel, &host, sizeof host) != 0)
 			fail_msg("%s of %zu: mean %a, deviation %a, not %a, %a", choir_dtype_name(dtype), n,
 			         kernel.mean, kernel.deviation, host.mean, host.deviation);

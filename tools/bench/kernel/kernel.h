@@ -66,7 +66,7 @@ struct kernel {
 	uint64_t (*wrong)(struct kernel_work *work);
 };
 
-extern const struct kernel kernel_coalesce, kernel_merge, kernel_select, kernel_topk, kernel_moments, kernel_scatter,
+extern const struct kernel kernel_coalesce, kernel_merge, kernel_select, kernel_topk, kernel_mean_std, kernel_scatter,
     kernel_gather, kernel_intersect, kernel_bitmap_pack, kernel_bitmap_unpack, kernel_reduce;
 
 /* kernel_open: NULL if there is no memory.  device NULL = the host twin.  shape outlives it. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* moments: mean and deviation of --range elements. */
+/* mean_std: mean and deviation of --range elements. */
 #include "kernel.h"
 
-#include "sparse/moments.h"
+#include "sparse/mean_std.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 enum { VAL };
 
 struct both {
-	struct moments expected, got;
+	struct mean_std expected, got;
 };
 
 static const char *unfit(const struct kernel_shape *shape, choir_device *device)
@@ -66,25 +66,25 @@ static bool open(struct kernel_work *work)
 static choir_status run(struct kernel_work *work)
 {
 	struct both *both = work->state;
-	struct moments_job *job;
+	struct mean_std_job *job;
 	bool done = false;
 	choir_status st;
 
 	if (work->device == NULL) {
-		moments_host(work->shape->dtype, kernel_host(work, VAL), work->items, &both->got);
+		mean_std_host(work->shape->dtype, kernel_host(work, VAL), work->items, &both->got);
 		return CHOIR_SUCCESS;
 	}
-	TRY(moments_job_create(work->device, work->shape->dtype, kernel_mem(work, VAL), 0, work->items, &job));
+	TRY(mean_std_job_create(work->device, work->shape->dtype, kernel_mem(work, VAL), 0, work->items, &job));
 	for (st = CHOIR_SUCCESS; st == CHOIR_SUCCESS && !done;) {
 		st = kernel_finish(work->device);
 		if (st == CHOIR_SUCCESS)
-			st = moments_job_poll(job, &both->got, &done);
+			st = mean_std_job_poll(job, &both->got, &done);
 	}
-	moments_job_destroy(job);
+	mean_std_job_destroy(job);
 	return st;
 }
 
-/* Good to 2^-24 of the mean square, moments.h says; the reference itself is good to much less than twice that. */
+/* Good to 2^-24 of the mean square, mean_std.h says; the reference itself is good to much less than twice that. */
 static uint64_t wrong(struct kernel_work *work)
 {
 	struct both *both = work->state;
@@ -92,12 +92,12 @@ static uint64_t wrong(struct kernel_work *work)
 	bool fine = fabs(both->got.mean - both->expected.mean) <= scale * 0x1p-23 &&
 		    fabs(both->got.deviation - both->expected.deviation) <= scale * 0x1p-23;
 
-	both->got = (struct moments){ .mean = NAN };
+	both->got = (struct mean_std){ .mean = NAN };
 	return !fine;
 }
 
-const struct kernel kernel_moments = {
-	.name = "moments",
+const struct kernel kernel_mean_std = {
+	.name = "mean_std",
 	.about = "mean and standard deviation",
 	.unit = "elements",
 	.no_pairs = true,
