@@ -19,12 +19,12 @@ typedef struct choir_device choir_device;
 typedef enum choir_memory_class {
 	CHOIR_CLASS_AUTO = 0,
 	CHOIR_CLASS_DIRECT = 1, /* through a pointer that is mapped once: collectives enqueue no command */
-	CHOIR_CLASS_MAP = 2,    /* mapped and unmapped once for each collective */
-	CHOIR_CLASS_STAGE = 3,  /* copied in chunks through pinned memory */
+	CHOIR_CLASS_MAP = 2,    /* mapped and unmapped once for each collective; short buffers are copied instead */
+	CHOIR_CLASS_STAGE = 3,  /* copied through pinned memory: short buffers at once, long ones in chunks */
 } choir_memory_class;
 
-/* The place where reductions run.  AUTO: dense ones on the host; sparse ones on the host for CPU devices, else in
- * kernels. */
+/* The place where reductions run.  AUTO: dense ones on the host, but in kernels by the algorithms `device` of ranks
+ * whose devices share a context; sparse ones on the host for CPU devices, else in kernels. */
 typedef enum choir_reduce_where {
 	CHOIR_REDUCE_AUTO = 0,
 	CHOIR_REDUCE_HOST = 1,

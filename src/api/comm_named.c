@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 struct named {
 	struct named *next;
@@ -155,17 +156,6 @@ static int index_of(const int *ranks, int n_ranks, int rank)
 	return -1;
 }
 
-/* FNV-1a. */
-static uint32_t hash_of(const void *bytes, size_t n)
-{
-	const unsigned char *at = bytes;
-	uint32_t hash = 2166136261u;
-
-	for (size_t i = 0; i < n; i++)
-		hash = (hash ^ at[i]) * 16777619u;
-	return hash;
-}
-
 static void describe_members(const struct split_claim *claim, char *text, size_t bytes)
 {
 	snprintf(text, bytes, "a list of %d members (hash %08x) and a name (hash %08x)", claim->rule[0],
@@ -195,8 +185,8 @@ static choir_status make_group(const char *call, int n_local, choir_comm *const 
 	for (int i = 0; i < n_local; i++)
 		claims[i] = (struct split_claim){
 			.key = index_of(ranks, n_ranks, comms[i]->rank),
-			.rule = { n_ranks, (int32_t)hash_of(ranks, (size_t)n_ranks * sizeof *ranks),
-				  (int32_t)hash_of(name, strlen(name)) },
+			.rule = { n_ranks, (int32_t)XXH32(ranks, (size_t)n_ranks * sizeof *ranks, 0),
+				  (int32_t)XXH32(name, strlen(name), 0) },
 		};
 	st = given == NULL ? CHOIR_SUCCESS
 	                   : call_read_struct(call, "config", "CHOIR_COMM_CONFIG_INIT", given, &config, sizeof config);

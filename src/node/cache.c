@@ -6,7 +6,8 @@
 
 enum { USUAL_BYTES = 32 << 20 };
 
-/* The size of the level 3 cache of core 0 by sysfs; 0 if unknown. */
+/* The size of the level 3 cache of core 0 by sysfs; 0 if unknown.  hwloc would say the same, but it looks at the whole
+ * machine first, which takes every process that loads the library longer than all else in making a comm. */
 static uint64_t sysfs_bytes(void)
 {
 	FILE *file = fopen("/sys/devices/system/cpu/cpu0/cache/index3/size", "re");

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 struct entry {
 	char *word;
@@ -27,20 +28,11 @@ static int is_letter(unsigned char c)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c > 127;
 }
 
-static uint64_t hash(const char *word, size_t length)
-{
-	uint64_t h = 0xcbf29ce484222325u; /* FNV-1a */
-
-	for (size_t i = 0; i < length; i++)
-		h = (h ^ (unsigned char)word[i]) * 0x100000001b3u;
-	return h ^ h >> 32;
-}
-
 static int32_t *slot_of(const struct table *table, const char *word, size_t length)
 {
 	size_t mask = table->n_slots - 1;
 
-	for (size_t i = hash(word, length) & mask;; i = (i + 1) & mask) {
+	for (size_t i = XXH64(word, length, 0) & mask;; i = (i + 1) & mask) {
 		const struct entry *entry;
 
 		if (!table->slots[i])
