@@ -190,11 +190,11 @@ static void test_unsupported(void **state)
 
 	assert_int_equal(reduce_kernel_start(f->device, &call, src[0], src, &event), CHOIR_UNSUPPORTED);
 	call = (struct reduce_call){
-		.dtype = CHOIR_F32, .op = CHOIR_OP_SUM, .n_src = 0, .n_dst = 1, .nt_from = 1, .count = 4
+		.dtype = CHOIR_I32, .op = CHOIR_OP_SUM, .n_src = 0, .n_dst = 1, .nt_from = 1, .count = 4
 	};
 	assert_int_equal(reduce_kernel_start(f->device, &call, src[0], src, &event), CHOIR_ARGUMENT);
 	call = (struct reduce_call){
-		.dtype = CHOIR_F32, .op = CHOIR_OP_SUM, .n_src = 2, .n_dst = 2, .nt_from = 2, .count = 4
+		.dtype = CHOIR_I32, .op = CHOIR_OP_SUM, .n_src = 2, .n_dst = 2, .nt_from = 2, .count = 4
 	};
 	assert_int_equal(reduce_kernel_start(f->device, &call, src[0], src, &event), CHOIR_ARGUMENT);
 	f->device->facts.fp64 = false;
