@@ -58,7 +58,8 @@ CHOIR_API choir_status choir_device_create_queue(cl_command_queue queue, const c
  * reductions run on the host; choir_device_context and choir_device_id give NULL.  ARGUMENT, NO_MEMORY. */
 CHOIR_API choir_status choir_device_create_host(choir_device **out_p);
 
-/* choir_device_destroy: NULL is silent.  Comms keep their device alive: any order is safe. */
+/* choir_device_destroy: NULL is silent.  Comms keep their device alive: any order is safe.  A forked child frees
+ * nothing of its parent's device. */
 CHOIR_API void choir_device_destroy(choir_device *device);
 
 /* The OpenCL handles of a device, not retained for the caller, and its memory class. */

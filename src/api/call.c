@@ -10,7 +10,7 @@
 #include "base/config.h"
 #include "base/log.h"
 #include "exec/submit.h"
-#include "exec/fork.h"
+#include "base/fork.h"
 #include "exec/progress.h"
 #include "exec/thread.h"
 

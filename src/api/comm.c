@@ -7,7 +7,7 @@
 #include "api/named.h"
 #include "api/started.h"
 #include "exec/engine.h"
-#include "exec/fork.h"
+#include "base/fork.h"
 #include "exec/gone.h"
 #include "exec/progress.h"
 #include "exec/thread.h"
@@ -29,6 +29,8 @@ static choir_status check_devices(const char *call, int n_local, choir_device *c
 	for (int i = 0; i < n_local; i++)
 		if (devices[i] == NULL)
 			return error_set(CHOIR_ARGUMENT, "%s: devices[%d] is null", call, i);
+		else if (dev_is_the_parents(devices[i]))
+			return error_set(CHOIR_ARGUMENT, "%s: devices[%d] belongs to the process before fork", call, i);
 	return CHOIR_SUCCESS;
 }
 

@@ -7,7 +7,7 @@
 #include "exec/board.h"
 #include "exec/call_cache.h"
 #include "exec/engine.h"
-#include "exec/fork.h"
+#include "base/fork.h"
 #include "exec/keyed.h"
 #include "exec/layout.h"
 #include "exec/messages.h"

@@ -127,7 +127,11 @@ static choir_status start(choir_device *device, struct device_call *todo, const 
 
 static choir_status check_device(const char *name, const choir_device *device)
 {
-	return device != NULL ? CHOIR_SUCCESS : error_set(CHOIR_ARGUMENT, "%s: null device", name);
+	if (device == NULL)
+		return error_set(CHOIR_ARGUMENT, "%s: null device", name);
+	if (dev_is_the_parents(device))
+		return error_set(CHOIR_ARGUMENT, "%s: the device belongs to the process before fork", name);
+	return CHOIR_SUCCESS;
 }
 
 static choir_status check_selection(const struct device_call *todo, const choir_device *device)

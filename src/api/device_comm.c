@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/device_comm.h"
 
+#include "base/fork.h"
 #include "base/log.h"
 
 /* Waits for the calls that are under way. */
 static void detach(void *thing)
 {
-	choir_status st = choir_comm_destroy(thing);
+	choir_comm *comm = thing;
+	choir_status st;
 
+	if (comm->generation != fork_generation())
+		return; /* a forked child: the calls are the parent's */
+	st = choir_comm_destroy(comm);
 	if (st != CHOIR_SUCCESS)
 		log_text(LOG_WARNING, "the device's last reference went, but its calls stay: %s", error_text());
 }

@@ -2,7 +2,7 @@
 /* The public functions of events; the object is in exec/event.c. */
 #include "exec/comm.h"
 #include "exec/event.h"
-#include "exec/fork.h"
+#include "base/fork.h"
 #include "exec/progress.h"
 #include "exec/thread.h"
 

@@ -7,7 +7,7 @@
 #include "api/start.h"
 #include "api/tensor_list.h"
 #include "exec/commit.h"
-#include "exec/fork.h"
+#include "base/fork.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

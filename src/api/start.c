@@ -6,7 +6,7 @@
 #include "exec/commit.h"
 #include "exec/engine.h"
 #include "exec/inline.h"
-#include "exec/fork.h"
+#include "base/fork.h"
 #include "exec/thread.h"
 
 #include <stddef.h>

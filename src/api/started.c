@@ -2,7 +2,7 @@
 #include "api/started.h"
 
 #include "exec/event.h"
-#include "exec/fork.h"
+#include "base/fork.h"
 #include "node/bell.h"
 
 #include <pthread.h>

@@ -228,6 +228,9 @@ uint64_t dev_short_map_bytes(const choir_device *device);
  * measured. */
 double dev_bus_ns(const choir_device *device, uint64_t commands, uint64_t bytes);
 bool dev_is_host(const choir_device *device); /* of host memory alone: there is no context, no queue */
+/* dev_is_the_parents: in a forked child: its OpenCL objects were made before the fork, and the driver's threads are not
+ * here. */
+bool dev_is_the_parents(const choir_device *device);
 bool dev_has_fp64(const choir_device *device);
 bool dev_divides_exactly(const choir_device *device); /* f32 division rounds correctly in kernels */
 bool dev_keeps_denormals(const choir_device *device); /* of f32, in kernels */

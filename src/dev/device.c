@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "dev/device_impl.h"
 
+#include "base/fork.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -134,6 +136,8 @@ choir_status choir_device_create(cl_context context, cl_device_id id, const choi
 		return error_no_memory("a device", sizeof *device);
 	atomic_init(&device->refs, 1);
 	program_cache_init(&device->programs);
+	fork_watch();
+	device->generation = fork_generation();
 	clRetainContext(context);
 	device->context = context;
 	device->id = id;
@@ -186,6 +190,12 @@ void *dev_attached(choir_device *device)
 	return atomic_load(&device->attached);
 }
 
+bool dev_is_the_parents(const choir_device *device)
+{
+	return device->generation != fork_generation() && !dev_is_host(device);
+}
+
+/* In a forked child the OpenCL objects and the calls under way stay: they are the parent's. */
 void choir_device_destroy(choir_device *device)
 {
 	int left = device != NULL ? atomic_fetch_sub(&device->refs, 1) - 1 : -1;
@@ -193,7 +203,7 @@ void choir_device_destroy(choir_device *device)
 
 	if (thing != NULL)
 		device->detach(thing);
-	if (left != 0)
+	if (left != 0 || dev_is_the_parents(device))
 		return;
 	if (!program_cache_fini(&device->programs))
 		return;

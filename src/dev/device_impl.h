@@ -44,6 +44,7 @@ struct device_usm {
 
 struct choir_device {
 	atomic_int refs;
+	int generation;     /* of the process (fork) */
 	cl_context context; /* retained */
 	cl_device_id id;
 	cl_command_queue queue; /* in order; every enqueue is flushed */

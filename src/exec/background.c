@@ -2,7 +2,7 @@
 #include "exec/background.h"
 
 #include "exec/comms.h"
-#include "exec/fork.h"
+#include "base/fork.h"
 
 static struct {
 	pthread_cond_t work;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "exec/comms.h"
 
-#include "exec/fork.h"
+#include "base/fork.h"
 
 static struct {
 	pthread_mutex_t lock;

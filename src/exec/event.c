@@ -8,7 +8,7 @@
 #include "exec/comm.h"
 #include "exec/commit.h"
 #include "exec/executor.h"
-#include "exec/fork.h"
+#include "base/fork.h"
 #include "exec/thread.h"
 
 #include <stdlib.h>

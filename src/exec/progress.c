@@ -19,7 +19,7 @@
 #include "exec/comms.h"
 #include "exec/device_wait.h"
 #include "exec/engine.h"
-#include "exec/fork.h"
+#include "base/fork.h"
 #include "exec/worker.h"
 
 enum {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "exec/worker.h"
 
-#include "exec/fork.h"
+#include "base/fork.h"
 
 #include <pthread.h>
 #include <stdlib.h>

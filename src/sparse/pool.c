@@ -6,7 +6,7 @@
 #include "sparse/pool.h"
 
 #include "base/arithmetic.h"
-#include "exec/fork.h"
+#include "base/fork.h"
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The first call on a device makes the device's comm: while another process is forked, and on two threads at once. */
+/* Devices and fork.  The first call on a device makes the device's comm: while another process is forked, and on two
+ * threads at once.  A forked child leaves its parent's device alone. */
 #include <choir/choir.h>
 #include <choir/pairs.h>
+
+#include "world/world.h"
 
 #include <pthread.h>
 #include <semaphore.h>
@@ -9,6 +12,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -63,6 +67,17 @@ static void begin_gated(void)
 	assert_int_equal(sem_init(&go_on, 0, 0), 0);
 }
 
+static int n_finished; /* calls of clFinish */
+
+cl_int __real_clFinish(cl_command_queue queue);
+cl_int __wrap_clFinish(cl_command_queue queue);
+
+cl_int __wrap_clFinish(cl_command_queue queue)
+{
+	n_finished++;
+	return __real_clFinish(queue);
+}
+
 static int call_in_child(void)
 {
 	choir_device *device;
@@ -97,6 +112,60 @@ static void forked_while_it_is_made(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
+/* "... belongs to the process before fork" */
+static bool refuses_the_parents(choir_status st)
+{
+	return st == CHOIR_ARGUMENT && strstr(choir_last_error(), "belongs to the process before fork") != NULL;
+}
+
+/* With the parent's device: no call, and its end waits for none of the parent's commands. */
+static int use_in_child(choir_device *device)
+{
+	int32_t index;
+	float value = 0;
+	choir_comm *comm = NULL;
+	bool right;
+
+	alarm(CHILD_S);
+	n_finished = 0;
+	right = refuses_the_parents(choir_comm_create_local(1, &device, NULL, &comm)) && comm == NULL &&
+	        refuses_the_parents(choir_select_top(device, choir_host(&value), 1, CHOIR_F32, 1, choir_host(&index),
+	                                             CHOIR_I32, choir_host(&value), NULL, NULL));
+	choir_device_destroy(device);
+	return right && n_finished == 0 ? 0 : 1;
+}
+
+/* used: the device has a comm of its own. */
+static void used_in_a_child(bool used)
+{
+	choir_device *device = world_device();
+	pid_t child;
+	int status;
+
+	gated = false;
+	assert_true(!used || selects(device));
+	child = fork();
+	if (child == 0)
+		_exit(use_in_child(device));
+	assert_true(waitpid(child, &status, 0) == child);
+	assert_true(selects(device));
+	world_device_drop();
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void a_fresh_device_in_a_child(void **state)
+{
+	(void)state;
+	used_in_a_child(false);
+}
+
+static void a_used_device_in_a_child(void **state)
+{
+	(void)state;
+	used_in_a_child(true);
+}
+
 static void made_by_two_threads_at_once(void **state)
 {
 	choir_device *device;
@@ -127,6 +196,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(forked_while_it_is_made),
 		cmocka_unit_test(made_by_two_threads_at_once),
+		cmocka_unit_test(a_fresh_device_in_a_child),
+		cmocka_unit_test(a_used_device_in_a_child),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

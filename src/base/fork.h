@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A forked child has none of the parent's threads, and must not touch the parent's comms, whose arenas it shares. */
-#ifndef EXEC_FORK_H
-#define EXEC_FORK_H
+/* A forked child has none of the parent's threads, and must not touch the parent's comms, whose arenas it shares, nor
+ * its OpenCL objects, whose driver lacks its threads. */
+#ifndef BASE_FORK_H
+#define BASE_FORK_H
 
 #include <stdatomic.h>
 
