@@ -15,7 +15,7 @@ from unittest import mock
 
 import choir
 import numpy as np
-from choir import _abi, _callback, _create, _event
+from choir import _abi, _callback, _create, _event, _library
 from ranks import run_ranks
 
 # Calls on to Python, the first time with a signal that is to be handled there.
@@ -244,6 +244,37 @@ class Interrupted(unittest.TestCase):
         self.assertEqual(call(None, ctypes.addressof(mine), 4, ctypes.addressof(mine)), 1)
         self.assertEqual(calls, [])
         _callback.pending.clear()
+
+    def test_a_create_whose_callback_raises_gives_back_what_it_made(self):
+        comm, alone, array = self.comms[0], choir.threads(1)[0], np.ones(4)
+        destroy, free = "choir_comm_destroy", "choir_request_free"
+        self.gives_back("choir_comm_create_local", destroy, lambda: choir.threads(2), 2)
+        self.gives_back("choir_comm_create", destroy, lambda: choir.from_gather(bytes, 0, 1))
+        self.gives_back("choir_comm_split_config", destroy, lambda: alone.split(0))
+        self.gives_back("choir_comm_group_split", destroy, lambda: alone.group_split("all"))
+        self.gives_back("choir_comm_create_group", destroy, lambda: alone.create_group("one", [0]))
+        self.gives_back("choir_allreduce_init", free, lambda: comm.allreduce_init(array))
+        with comm.allreduce_init(array) as request:
+            self.gives_back("choir_sequence_create", "choir_sequence_free", lambda: choir.Sequence([request]))
+        self.gives_back("choir_device_create_host", "choir_device_destroy", choir.Device.host)
+        self.gives_back("choir_op_create", "choir_op_destroy", lambda: choir.Operator("leaks", "a + b"))
+        self.gives_back("choir_topk_create", "choir_topk_destroy", lambda: choir.TopK(comm, 100, k=3))
+        alone.close()
+
+    def gives_back(self, create, free, make, n=1):
+        """make raises what a callback has left during the library's call, and n handles are freed."""
+        freed, lib = [], _library.lib
+        do_create, do_free = getattr(lib, create), getattr(lib, free)
+
+        def creates(*args):
+            status = do_create(*args)
+            _callback.pending.append((threading.get_ident(), KeyboardInterrupt()))
+            return status
+
+        with mock.patch.object(lib, free, lambda handle: freed.append(handle) or do_free(handle)):
+            with mock.patch.object(lib, create, creates), self.assertRaises(KeyboardInterrupt):
+                make()
+        self.assertEqual((create, len([one for one in freed if one])), (create, n))
 
     def complete(self, callbacks, interrupts):
         """The library's call for an event that is complete, on this thread."""

@@ -30,7 +30,7 @@ from ._arrays import NONE, Operand, address_of, operand
 from ._callback import pending
 from ._device import Device
 from ._event import Event, SparseEvent, any_running, handles, sweep
-from ._library import check, lib, take_text
+from ._library import check, check_made, lib, take_text
 from ._family import Family, abort, live as _live, take
 from ._numbers import INT64, array as _array, milliseconds, number, size
 from ._operator import Operator
@@ -429,7 +429,7 @@ class Comm(Family, Persistent):
         counts, _, args, kept = self._sparse(indices, values, out_indices, out_values, op, coalesce, wire)
         block, held = _call(**call) if call else (None, None)
         made = ct.c_void_p()
-        check(lib.choir_sparse_allreduce_init(*args, block, _byref(made)))
+        check_made(lib.choir_sparse_allreduce_init(*args, block, _byref(made)), lib.choir_request_free, made.value)
         held = (indices, values, out_indices, out_values, kept, held)
         return SparseRequest(made.value or 0, held, self, counts)
 
@@ -605,7 +605,7 @@ class Comm(Family, Persistent):
     def _init(self, fn: Any, args: tuple, held: Any, options: dict[str, Any]) -> Request:
         block, kept = _call(**options) if options else (None, None)
         made = ct.c_void_p()
-        check(fn(*args, block, _byref(made)))
+        check_made(fn(*args, block, _byref(made)), lib.choir_request_free, made.value)
         return Request(made.value or 0, (held, kept), self)
 
 

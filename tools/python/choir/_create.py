@@ -15,7 +15,7 @@ from ._callback import Callback, is_pending, raise_pending
 from ._comm import Comm, device_array
 from ._device import as_device
 from ._family import CommEvent, abort, make_config
-from ._library import check, lib, mpi
+from ._library import check, check_made, lib, mpi
 from ._numbers import number
 from .errors import ArgumentError, error_of
 
@@ -76,6 +76,8 @@ def from_gather(gather: Callable[[bytes], bytes], rank: int, size: int, device: 
     if network != "mpi":
         status = lib.choir_comm_create(*args)
         failure = error_of(status, lib.choir_last_error().decode(errors="replace")) if status else None
+        if failure is None:
+            check_made(status, lib.choir_comm_destroy, made.value)
         raise_pending()
         if failure is not None and network == "auto" and size > 1 and _all_have_mpi(gather, status):
             network = "mpi"
@@ -84,7 +86,7 @@ def from_gather(gather: Callable[[bytes], bytes], rank: int, size: int, device: 
     if network == "mpi":
         atexit.unregister(_finalize_world)
         atexit.register(_finalize_world)
-        check(mpi().choir_comm_create_gather(*args))
+        check_made(mpi().choir_comm_create_gather(*args), lib.choir_comm_destroy, made.value)
     return Comm(made.value or 0, devices)
 
 
@@ -98,7 +100,8 @@ def threads(n: int, device: Any = None, **settings: Any) -> Threads:
     if len(devices) != n:
         raise ArgumentError(f"{len(devices)} devices were given for {n} ranks")
     made = (ct.c_void_p * n)()
-    check(lib.choir_comm_create_local(n, device_array(devices), ct.byref(make_config(**settings)), made))
+    status = lib.choir_comm_create_local(n, device_array(devices), ct.byref(make_config(**settings)), made)
+    check_made(status, lib.choir_comm_destroy, *made)
     return Threads([Comm(one or 0, devices) for one in made])
 
 
@@ -221,7 +224,8 @@ def _under_torchrun(rank: int, size: int, host: str, port: int, device: Any, set
 def _from_mpi(create: Callable[..., int], parent: tuple, device: Any, settings: dict[str, Any]) -> Comm:
     made = ct.c_void_p()
     devices = [as_device(device)]
-    check(create(*parent, 1, device_array(devices), ct.byref(make_config(**settings)), ct.byref(made)))
+    status = create(*parent, 1, device_array(devices), ct.byref(make_config(**settings)), ct.byref(made))
+    check_made(status, lib.choir_comm_destroy, made.value)
     return Comm(made.value or 0, devices)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from ._abi import DeviceConfig, MemoryClass, ReduceWhere
 from ._arrays import address_of
-from ._library import check, lib, take_text
+from ._library import check, check_made, lib, take_text
 from ._numbers import number
 
 
@@ -23,14 +23,16 @@ class Device:
     def host(cls) -> Device:
         """Host memory alone: NumPy, PyTorch on the CPU.  Touches no OpenCL."""
         made = ct.c_void_p()
-        check(lib.choir_device_create_host(ct.byref(made)))
+        status = lib.choir_device_create_host(ct.byref(made))
+        check_made(status, lib.choir_device_destroy, made.value)
         return cls(made.value or 0)
 
     @classmethod
     def default(cls, local_rank: int = 0) -> Device:
         """The local_rank-th GPU of the machine, else a CPU device; CHOIR_DEVICE chooses another."""
         made = ct.c_void_p()
-        check(lib.choir_device_create_default(number("local_rank", local_rank), ct.byref(made)))
+        status = lib.choir_device_create_default(number("local_rank", local_rank), ct.byref(made))
+        check_made(status, lib.choir_device_destroy, made.value)
         return cls(made.value or 0)
 
     @classmethod
@@ -38,7 +40,8 @@ class Device:
         """The device and context of an OpenCL queue: PyOpenCL's, or a cl_command_queue as a number or pointer."""
         made = ct.c_void_p()
         config = _config(memory_class, reduce)
-        check(lib.choir_device_create_queue(address_of(queue), ct.byref(config), ct.byref(made)))
+        status = lib.choir_device_create_queue(address_of(queue), ct.byref(config), ct.byref(made))
+        check_made(status, lib.choir_device_destroy, made.value)
         return cls(made.value or 0)
 
     @classmethod
@@ -46,7 +49,8 @@ class Device:
         """A device of an OpenCL context: PyOpenCL's, or handles as numbers or pointers."""
         made = ct.c_void_p()
         config = _config(memory_class, reduce)
-        check(lib.choir_device_create(address_of(context), address_of(device), ct.byref(config), ct.byref(made)))
+        status = lib.choir_device_create(address_of(context), address_of(device), ct.byref(config), ct.byref(made))
+        check_made(status, lib.choir_device_destroy, made.value)
         return cls(made.value or 0)
 
     @property

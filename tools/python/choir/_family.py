@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Sequence
 
 from ._abi import CommConfig, CommGroup
 from ._event import Event
-from ._library import check, lib, take_text
+from ._library import check, check_made, lib, take_text
 from ._numbers import array, milliseconds, number
 
 #: the comms that are open, also those that nobody names: their calls may be in flight when the interpreter exits
@@ -115,7 +115,8 @@ class Family:
         made = ct.c_void_p()
         config = ct.byref(make_config(**settings)) if settings else None
         place = number("color", color), number("key", key)
-        check(lib.choir_comm_split_config(self._handle, *place, config, ct.byref(made)))
+        status = lib.choir_comm_split_config(self._handle, *place, config, ct.byref(made))
+        check_made(status, lib.choir_comm_destroy, made.value)
         return self._child(made)
 
     def split_start(self, color: int, key: int = 0, **settings: Any) -> CommEvent:
@@ -131,7 +132,8 @@ class Family:
         """The comm of this rank's group by a rule: "all", "consecutive, size=4", "orthogonal, size=2, stride=2"."""
         made, group = ct.c_void_p(), _group(rule)
         config = ct.byref(make_config(**settings)) if settings else None
-        check(lib.choir_comm_group_split(self._handle, ct.byref(group), config, ct.byref(made)))
+        status = lib.choir_comm_group_split(self._handle, ct.byref(group), config, ct.byref(made))
+        check_made(status, lib.choir_comm_destroy, made.value)
         return self._child(made)
 
     def group_place(self, rule: str) -> GroupPlace:
@@ -149,9 +151,8 @@ class Family:
         made = ct.c_void_p()
         config = ct.byref(make_config(**settings)) if settings else None
         members = array("ranks", ranks, ct.c_int)
-        check(
-            lib.choir_comm_create_group(self._handle, name.encode(), members, len(ranks), config, ct.byref(made))
-        )
+        status = lib.choir_comm_create_group(self._handle, name.encode(), members, len(ranks), config, ct.byref(made))
+        check_made(status, lib.choir_comm_destroy, made.value)
         return self._child(made)
 
     def find(self, name: str) -> Any:

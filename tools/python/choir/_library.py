@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes as ct
 import os
 from pathlib import Path
+from typing import Any, Callable
 
 from . import _abi
 from ._callback import pending, raise_pending
@@ -73,6 +74,17 @@ def check(status: int) -> None:
         raise_pending()
     if status:
         raise error_of(status, lib.choir_last_error().decode(errors="replace"))
+
+
+def check_made(status: int, free: Callable[[int], Any], *handles: int | None) -> None:
+    """The same behind a call that has made these handles; where it raises, ``free`` gets them back."""
+    try:
+        check(status)
+    except BaseException:
+        for handle in handles:
+            if handle:
+                free(handle)
+        raise
 
 
 _free = ct.CDLL(None).free

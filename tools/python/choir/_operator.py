@@ -11,7 +11,7 @@ from . import _abi
 from ._abi import DType, OpConfig
 from ._callback import Callback
 from ._family import abort
-from ._library import check, lib
+from ._library import check, check_made, lib
 from .errors import ArgumentError
 
 _kinds = {"i": "int", "u": "uint", "f": "float"}
@@ -97,7 +97,8 @@ class Operator:
             config.dtypes |= 1 << int(dtype)
         self._number: int | None = None
         number = ct.c_int32()
-        check(lib.choir_op_create(ct.byref(config), ct.byref(number)))
+        status = lib.choir_op_create(ct.byref(config), ct.byref(number))
+        check_made(status, lib.choir_op_destroy, number.value)
         _kept.append(config)
         self.name, self._number = name, number.value
 

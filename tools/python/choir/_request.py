@@ -10,7 +10,7 @@ from typing import Any, Iterable
 
 from ._abi import Status
 from ._event import Event
-from ._library import check, lib
+from ._library import check, check_made, lib
 from .errors import ArgumentError
 
 #: in place of ``wait``: the call is kept as a Request instead of being made
@@ -121,7 +121,8 @@ class Sequence:
             raise ArgumentError("a sequence has one request at least")
         made = ct.c_void_p()
         handles = (ct.c_void_p * len(self._requests))(*[one._handle for one in self._requests])
-        check(lib.choir_sequence_create(handles, len(handles), ct.byref(made)))
+        status = lib.choir_sequence_create(handles, len(handles), ct.byref(made))
+        check_made(status, lib.choir_sequence_free, made.value)
         self._handle = made.value or 0
 
     def start(self, wait: bool = True, **call: Any) -> Any:

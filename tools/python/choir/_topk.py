@@ -10,7 +10,7 @@ from ._abi import DType, TopkConfig, TopkOut, TopkStats, TopkThreshold
 from ._arrays import dtype_of, operand
 from ._comm import Comm, _at_least, _call, _op, _tensors
 from ._event import Event
-from ._library import check, lib
+from ._library import check, check_made, lib
 from ._numbers import size
 from ._request import Request
 from .errors import ArgumentError
@@ -82,7 +82,8 @@ class TopK:
         config.algorithm = None if algorithm is None else algorithm.encode()
         config.preset = None if preset is None else preset.encode()
         made = ct.c_void_p()
-        check(lib.choir_topk_create(comm._handle, ct.byref(config), ct.byref(made)))
+        check_made(lib.choir_topk_create(comm._handle, ct.byref(config), ct.byref(made)), lib.choir_topk_destroy,
+                   made.value)  # fmt: skip
         self._handle = made.value or 0
 
     def allreduce(self, gradient: Any, dense: Any = None, pairs: Any = None, involved: Any = None,
