@@ -22,7 +22,8 @@ extern "C" {
  * Destroy comms before MPI_Finalize.  Where parent has all processes of MPI_COMM_WORLD, they wait for each other at the
  * beginning of MPI_Finalize, since it hangs over TCP now and then if they do not come together (MPICH over UCX, started
  * by hydra or Slurm's pmi2).  A comm that is destroyed later, or was aborted, makes no MPI call and does not
- * free its communicator.  ARGUMENT, TIMEOUT, TRANSPORT, UNSUPPORTED, and the errors of choir_comm_create. */
+ * free its communicator.  ARGUMENT, also in a process that was forked after MPI began: MPI is the parent's; TIMEOUT,
+ * TRANSPORT, UNSUPPORTED, and the errors of choir_comm_create. */
 CHOIR_API choir_status choir_comm_create_mpi(MPI_Comm parent, int n_local, choir_device *const *devices,
                                              const choir_comm_config *config, choir_comm **comms_out);
 

@@ -8,9 +8,8 @@
 #include "mpi/link.h"
 
 #include <choir/transport.h>
-#include <pthread.h>
 
-static pthread_mutex_t begin_lock = PTHREAD_MUTEX_INITIALIZER;
+MPI_LOCK(begin_lock)
 static bool begun, watched; /* under begin_lock */
 
 static int finalising(MPI_Comm comm, int keyval, void *value, void *extra)
@@ -67,10 +66,11 @@ static choir_status begin_once(void)
 	return CHOIR_SUCCESS;
 }
 
-choir_status mpi_begin(void)
+choir_status mpi_begin(const char *call)
 {
 	choir_status st;
 
+	TRY(mpi_check_process(call));
 	pthread_mutex_lock(&begin_lock);
 	st = begin_once();
 	pthread_mutex_unlock(&begin_lock);

@@ -5,8 +5,8 @@
 #include <choir/types.h>
 
 /* mpi_begin: called before a comm or transport uses MPI.  It reads the thread level, and makes sure that the library
- * makes no MPI call after MPI_Finalize.  ARGUMENT if MPI is not initialised or finalised already, UNSUPPORTED if this
- * thread may not call MPI. */
-choir_status mpi_begin(void);
+ * makes no MPI call after MPI_Finalize.  ARGUMENT if MPI is not initialised, finalised already, or the parent's of a
+ * forked process; UNSUPPORTED if this thread may not call MPI. */
+choir_status mpi_begin(const char *call);
 
 #endif

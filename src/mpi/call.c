@@ -8,7 +8,6 @@
 
 #include <choir/transport.h>
 #include <limits.h>
-#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -25,7 +24,7 @@ struct quarantined {
 	struct quarantined *next;
 	void *memory;
 };
-static pthread_mutex_t quarantine_lock = PTHREAD_MUTEX_INITIALIZER;
+MPI_LOCK(quarantine_lock)
 static struct quarantined *quarantine; /* reachable, so that leak checkers stay useful */
 
 static bool finalised(void)
@@ -55,9 +54,11 @@ void mpi_watch_forks(void)
 	pthread_once(&once, watch_forks_once);
 }
 
-bool mpi_is_the_parents(void)
+choir_status mpi_check_process(const char *call)
 {
-	return forked;
+	if (forked)
+		return choir_transport_error(CHOIR_ARGUMENT, "%s: MPI belongs to the process before fork", call);
+	return CHOIR_SUCCESS;
 }
 
 void mpi_open(int thread_level, bool watched)

@@ -5,6 +5,7 @@
 
 #include <choir/types.h>
 #include <mpi.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -15,6 +16,19 @@
 			return try_st_;                                                                                \
 	} while (0)
 
+/* MPI_LOCK: defines a lock of the process that a forked child finds open: the thread of its parent that held it is not
+ * there. */
+#define MPI_LOCK(name)                                                                                                 \
+	static pthread_mutex_t name = PTHREAD_MUTEX_INITIALIZER;                                                       \
+	static void name##_opens(void)                                                                                 \
+	{                                                                                                              \
+		name = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;                                                     \
+	}                                                                                                              \
+	__attribute__((constructor)) static void name##_is_watched(void)                                               \
+	{                                                                                                              \
+		pthread_atfork(NULL, NULL, name##_opens);                                                              \
+	}
+
 /* mpi_open: sets the thread level before the first mpi_enter; watched: MPI_Finalize will call mpi_close. */
 void mpi_open(int thread_level, bool watched);
 
@@ -22,9 +36,9 @@ void mpi_open(int thread_level, bool watched);
 void mpi_close(void);
 
 /* mpi_watch_forks: before MPI begins; a process that is forked later makes no call of MPI.
- * mpi_is_the_parents: is this one? */
+ * mpi_check_process: ARGUMENT in such a process. */
 void mpi_watch_forks(void);
-bool mpi_is_the_parents(void);
+choir_status mpi_check_process(const char *call);
 
 /* mpi_level: MPI's thread level; mpi_level_name: its name, "MPI_THREAD_MULTIPLE". */
 int mpi_level(void);

@@ -84,7 +84,7 @@ static choir_status begin_call(const char *call, MPI_Comm parent, int n_local, c
                                const choir_comm_config *config, choir_comm **comms_out)
 {
 	TRY(mpi_check_arguments(call, n_local, devices, config, comms_out));
-	TRY(mpi_begin());
+	TRY(mpi_begin(call));
 	return check_parent(call, parent);
 }
 
@@ -177,7 +177,7 @@ choir_status choir_comm_create_mpi_start(MPI_Comm parent, int n_local, choir_dev
 	if (event_p == NULL)
 		st = choir_transport_error(CHOIR_ARGUMENT, "%s: event_p is NULL", call);
 	if (st == CHOIR_SUCCESS)
-		st = mpi_begin();
+		st = mpi_begin(call);
 	if (st == CHOIR_SUCCESS && mpi_level() < MPI_THREAD_SERIALIZED)
 		st = choir_transport_error(CHOIR_UNSUPPORTED,
 		                           "%s: MPI runs with %s; a thread of the library's calls it, which needs "

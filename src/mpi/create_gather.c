@@ -36,6 +36,8 @@ choir_status choir_comm_create_gather(const choir_bootstrap *bootstrap, int n_lo
 	copy = mpi_copy_config(config);
 	st = mpi_check_arguments("choir_comm_create_gather", n_local, devices, config, comms_out);
 	if (st == CHOIR_SUCCESS)
+		st = mpi_check_process("choir_comm_create_gather");
+	if (st == CHOIR_SUCCESS)
 		st = check_bootstrap(bootstrap);
 	if (st == CHOIR_SUCCESS) {
 		st = mpi_start(bootstrap, mpi_deadline_ms(&copy));

@@ -13,14 +13,13 @@
 #include "mpi/finalise.h"
 
 #include <choir/transport.h>
-#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { FINALISE_MS = 2000, QUIET_MS = 100 };
 
-static pthread_mutex_t buried_lock = PTHREAD_MUTEX_INITIALIZER; /* taken before entering MPI */
+MPI_LOCK(buried_lock) /* taken before entering MPI */
 static struct mpi_link *buried, *aborted;
 
 /* Inside MPI: receives and drops late messages, one at a time; true if there is none. */

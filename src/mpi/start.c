@@ -42,7 +42,7 @@ struct helper {
 	int rc, provided;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+MPI_LOCK(lock)
 static struct hello mine; /* under lock */
 static struct pmi wire;   /* under lock: kept while MPICH has the other end */
 

@@ -293,7 +293,7 @@ choir_status mpi_transport_create(MPI_Comm parent, int64_t deadline_ms, choir_tr
 	struct mpi_link *link = NULL;
 	choir_status st;
 
-	TRY(mpi_begin());
+	TRY(mpi_begin("an MPI transport"));
 	TRY(mpi_link_create(parent, deadline_ms, &link));
 	st = mpi_transport_over(link, out_p);
 	mpi_link_release(link);

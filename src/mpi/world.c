@@ -5,10 +5,9 @@
 
 #include <choir/mpi.h>
 #include <choir/transport.h>
-#include <pthread.h>
 #include <stdlib.h>
 
-static pthread_mutex_t world_lock = PTHREAD_MUTEX_INITIALIZER;
+MPI_LOCK(world_lock)
 static bool ours; /* choir_comm_create_world initialised MPI; under world_lock */
 
 static choir_status initialise(void)
@@ -62,8 +61,10 @@ choir_status choir_comm_create_world(int n_local, choir_device *const *devices, 
                                      choir_comm **comms_out)
 {
 	choir_comm_config copy = mpi_copy_config(config);
-	choir_status st = CHOIR_SUCCESS;
+	choir_status st = mpi_check_process("choir_comm_create_world");
 
+	if (st != CHOIR_SUCCESS)
+		return mpi_refuse(st, &copy);
 	if (devices != NULL && comms_out != NULL && n_local > 0) { /* else the call below refuses: MPI is not needed */
 		pthread_mutex_lock(&world_lock);
 		st = initialise();
@@ -80,9 +81,7 @@ choir_status choir_finalize_world(void)
 {
 	int over = 0, rc = MPI_SUCCESS;
 
-	if (mpi_is_the_parents())
-		return choir_transport_error(CHOIR_ARGUMENT,
-		                             "choir_finalize_world: MPI belongs to the process before fork");
+	TRY(mpi_check_process("choir_finalize_world"));
 	if (mpi_leave_started())
 		return CHOIR_SUCCESS;
 	pthread_mutex_lock(&world_lock);
