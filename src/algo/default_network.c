@@ -8,7 +8,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define MOST_BYTES (UINT64_C(1) << 40)
+/* Longer calls are chosen for as one of MOST_BYTES.  A node's link carries up to n * n / 4 times a rank's bytes,
+ * and 8 ns for each must stay below 2^63 ns. */
+#define MOST_BYTES    (UINT64_C(1) << 40)
+#define MOST_ON_LINKS (UINT64_C(1) << 58)
 
 enum nodes { ANY, FLAT /* one rank each */, FULL /* several on some */ };
 
@@ -87,9 +90,9 @@ static struct network_call call_of(const struct algo_in *in)
 		                     .nodes = (uint64_t)layout->n_nodes,
 		                     .per_node = (uint64_t)layout->max_node_size,
 		                     .message = in->message_bytes };
-	uint64_t unit = block_unit(in->elem_bytes);
+	uint64_t unit = block_unit(in->elem_bytes), most = min_u64(MOST_BYTES, MOST_ON_LINKS / (call.n * call.n / 4));
 
-	call.block = min_u64(in->bytes, MOST_BYTES / (blocks ? call.n : 1));
+	call.block = min_u64(in->bytes, most / (blocks ? call.n : 1));
 	call.bytes = blocks ? call.block * call.n : call.block;
 	/* a node's vector is cut for its owners first */
 	if (in->collective == COLLECTIVE_ALLREDUCE && in->fold_order == PLAN_ORDER_ANY)

@@ -151,11 +151,40 @@ static void a_thousand_nodes(void **state)
 	assert_int_equal(n_bad, 0);
 }
 
+static bool chooses(const choir_plan_options *o, const char *algorithm)
+{
+	bool chosen = false;
+	json_t *list, *entry;
+	char *text;
+	size_t i;
+
+	assert_int_equal(choir_plan_algorithms(o, &text), CHOIR_SUCCESS);
+	list = json_loads(text, 0, NULL);
+	free(text);
+	json_array_foreach(list, i, entry)
+		if (json_is_true(json_object_get(entry, "chosen")))
+			chosen = strcmp(json_string_value(json_object_get(entry, "name")), algorithm) == 0;
+	json_decref(list);
+	return chosen;
+}
+
+/* Of long calls of the largest worlds the times stay below 2^64 ns: what is slow for less is not fast for more. */
+static void times_do_not_overflow(void **state)
+{
+	(void)state;
+	for (size_t bytes = (size_t)1 << 30; bytes <= (size_t)1 << 37; bytes *= 2) {
+		choir_plan_options o = options_of("allreduce", 2, 8192, bytes);
+
+		assert_true(chooses(&o, "hier_ring"));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(choices_are_near_the_best),
 		cmocka_unit_test(a_thousand_nodes),
+		cmocka_unit_test(times_do_not_overflow),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
