@@ -3,7 +3,8 @@
  * their time.  For choir-plan and for tuning; <choir/choir.h> does not include it.
  *
  * No function needs a device, a comm or MPI.  Any thread.  Errors: ARGUMENT with the option's name; UNSUPPORTED if the
- * algorithm does not fit the call or the plans have too many steps; NO_MEMORY.  Outputs are set on success only. */
+ * algorithm does not fit the call, the plans have too many steps, or a rank's buffer has 4194304 messages or slots;
+ * NO_MEMORY.  Outputs are set on success only. */
 #ifndef CHOIR_PLAN_H
 #define CHOIR_PLAN_H
 

@@ -5,6 +5,7 @@
 #include "api/bootstrap.h"
 #include "api/call.h"
 #include "api/rules_file.h"
+#include "base/arithmetic.h"
 #include "base/error.h"
 #include "exec/layout.h"
 #include "exec/slot_ring.h"
@@ -13,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_RANKS = 16384, MOST_BLOCKS = 1 << 26 };
+enum { MOST_RANKS = 16384, MOST_BLOCKS = 1 << 26, MOST_PIECES = 1 << 22 };
 
 static choir_status read_options(const char *call, const choir_plan_options *given, choir_plan_options *out)
 {
@@ -180,12 +181,27 @@ struct algo_in plan_case_in(const struct plan_case *c, int rank)
 	return in;
 }
 
+/* Steps are a few for each message or slot: builders go on to the end, also without memory for more steps. */
+static choir_status check_pieces(const char *call, const struct plan_case *c, const struct algo_in *in)
+{
+	struct plan_rank rank = outcome_rank(in, NULL);
+	uint64_t bytes = max_u64(rank.send_bytes, rank.recv_bytes);
+	uint64_t piece = min_u64(c->options.message_bytes, c->options.slot_bytes);
+
+	if (bytes / piece < MOST_PIECES)
+		return CHOIR_SUCCESS;
+	return error_set(CHOIR_UNSUPPORTED, "%s: %s of %llu bytes in pieces of %llu: a plan has less than %d pieces",
+	                 call, c->options.collective, (unsigned long long)bytes, (unsigned long long)piece,
+	                 MOST_PIECES);
+}
+
 choir_status plan_case_choose(const char *call, struct plan_case *c)
 {
 	struct algo_in in = plan_case_in(c, 0);
 	const struct algorithm *algorithm;
 	const char *why;
 
+	TRY(check_pieces(call, c, &in));
 	if (c->options.algorithm == NULL) {
 		algorithm = rules_choose(&c->rules, &in);
 		if (algorithm == NULL)

@@ -166,6 +166,9 @@ static void bad_options_are_named(void **state)
 	o.dtype = 99;
 	refuses(o, CHOIR_ARGUMENT, "number 99");
 	o = usual("broadcast", 2, 0);
+	o.bytes = (size_t)1 << 50;
+	refuses(o, CHOIR_UNSUPPORTED, "less than 4194304 pieces");
+	o = usual("broadcast", 2, 0);
 	o.root = 2;
 	refuses(o, CHOIR_ARGUMENT, "root is 2 of 2");
 	o = usual("alltoallv", 2, 0);
