@@ -104,7 +104,8 @@ static bool drive(struct choir_comm *comm, bool messages)
 	return true;
 }
 
-static bool drive_others(const struct choir_comm *mine)
+/* NULL: all. */
+static bool drive_all_but(const struct choir_comm *mine)
 {
 	bool moved = false;
 
@@ -112,11 +113,6 @@ static bool drive_others(const struct choir_comm *mine)
 		if (comm != mine)
 			moved |= drive(comm, true);
 	return moved;
-}
-
-static bool drive_all(void)
-{
-	return drive_others(NULL);
 }
 
 static void check_comms(void)
@@ -170,7 +166,7 @@ static void sleep_once(choir_event *event, int64_t sleep_us)
 	seen = bell_arm(bell, awaited);
 	if (sleep_us > WAIT_SILENT_US && !ring_at_ends())
 		sleep_us = WAIT_SILENT_US;
-	if ((event != NULL && event_is_complete(event)) || drive_all() ||
+	if ((event != NULL && event_is_complete(event)) || drive_all_but(NULL) ||
 	    (awaited != BELL_ANY && awaited_process() != awaited)) {
 		bell_disarm(bell);
 		return;
@@ -183,7 +179,7 @@ static void idle_round(struct wait *idle, const struct choir_comm *mine, choir_e
 {
 	int64_t sleep_us;
 
-	if (idle->rounds % OTHERS_EVERY == OTHERS_EVERY - 1 && comms_are_several() && drive_others(mine)) {
+	if (idle->rounds % OTHERS_EVERY == OTHERS_EVERY - 1 && comms_are_several() && drive_all_but(mine)) {
 		idle->rounds = 0;
 		return;
 	}
@@ -252,7 +248,7 @@ bool progress_wait(choir_event *event, int64_t timeout_ms)
 	join_waiters();
 	for (unsigned round = 0; !event_is_complete(event); round++) {
 		inside = still_inside(comm, inside);
-		moved = inside ? drive(comm, round % OTHERS_EVERY == OTHERS_EVERY - 1) : drive_others(comm);
+		moved = inside ? drive(comm, round % OTHERS_EVERY == OTHERS_EVERY - 1) : drive_all_but(comm);
 		if (event_is_complete(event))
 			break;
 		if (round % CLOCK_EVERY == CLOCK_EVERY - 1 || wait_is_long(&idle) || end != INT64_MAX) {
@@ -337,7 +333,7 @@ static void drive_in_background(unsigned life)
 
 		for (unsigned round = 0;; round++) {
 			struct wait_for why = { .polled = false };
-			bool moved = drive_all();
+			bool moved = drive_all_but(NULL);
 
 			if (round % CLOCK_EVERY == CLOCK_EVERY - 1 || wait_is_long(&idle))
 				check_when_due(&idle, wait_now_ns());
