@@ -81,12 +81,17 @@ int64_t wait_round(struct wait *wait, const struct wait_for *why);
 /* wait_cores_taken: other programs have this process's cores; who spins only keeps the peers from theirs. */
 bool wait_cores_taken(void);
 
-/* Inline execution.  wait_inline_rounds: how often to check.  wait_inline: spins between two checks, or yields if
- * shares. */
+/* Inline execution.  wait_inline_rounds: how often to check.  wait_inline_is_over: in this round: that often, or other
+ * programs have the cores.  wait_inline: spins between two checks, or yields if shares. */
 enum wait_inline { WAIT_STATES = 2000, WAIT_STEP = 500, WAIT_PIECE = 64 };
+enum { WAIT_LOOK_ROUND = 200 };
 static inline int wait_inline_rounds(enum wait_inline what, bool crowded)
 {
 	return crowded ? 1 : (int)what;
+}
+static inline bool wait_inline_is_over(int round, int rounds)
+{
+	return round >= rounds || (round == WAIT_LOOK_ROUND && wait_cores_taken());
 }
 void wait_inline(bool shares);
 

@@ -25,7 +25,6 @@
 #include <stdlib.h>
 
 enum { TRANSPORT_EVERY = 8 }; /* rounds between two looks for messages of the transport */
-enum { LOOK_ROUND = 200 };    /* idle rounds before the call asks whether other programs have the cores */
 
 /* --- the right to drive, and the runs --- */
 
@@ -248,7 +247,7 @@ static bool sends_are_left(struct choir_comm *comm)
 			least = n;
 			*stuck = false;
 			idle = 0;
-		} else if (*stuck || idle >= rounds || (idle == LOOK_ROUND && wait_cores_taken())) {
+		} else if (*stuck || wait_inline_is_over(idle, rounds)) {
 			*stuck = true;
 			return true;
 		}
@@ -273,7 +272,7 @@ static choir_status advance_until_done(struct run *const *runs, size_t n, choir_
 			idle = 0;
 		else
 			wait_inline(dev_is_cpu(comm->device) && run_waits_for_device(runs[0]));
-		if (idle == LOOK_ROUND && wait_cores_taken())
+		if (idle == WAIT_LOOK_ROUND && wait_cores_taken())
 			break;
 		if (pair && atomic_load_explicit(&comm->failure.status, memory_order_relaxed) != CHOIR_SUCCESS)
 			break;
