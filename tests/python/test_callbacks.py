@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What functions raise that C calls: operators', gathers', events'; and signals that come as C calls them."""
 
+import contextlib
 import ctypes
 import gc
 import os
@@ -160,6 +161,30 @@ class Interrupted(unittest.TestCase):
                     event.wait()
             with self.assertRaisesRegex(choir.AbortedError, "the operator divides raised"):
                 event.wait()
+
+    def test_a_fold_that_raises_as_its_comm_is_closed(self):
+        """The call starts behind another one, which is complete once close has begun."""
+        alone, lib, closing = choir.threads(1)[0], _library.lib, threading.Event()
+        before = self.comms[0].allreduce(np.ones(8), wait=False)
+        indices, values = np.array([1, 1]), np.ones(2)
+
+        def go_on():
+            closing.wait()
+            self.comms[1].allreduce(np.ones(8))
+
+        def begins(call):
+            return lambda handle: (closing.set(), call(handle))[1]
+
+        thread = threading.Thread(target=go_on)
+        thread.start()
+        with choir.Operator("divides", lambda a, b: 1 // 0) as op:
+            event = alone.sparse_allreduce(indices, values, op=op, wait=False, after=before)
+            with mock.patch.object(lib, "choir_comm_flush", begins(lib.choir_comm_flush)):
+                with mock.patch.object(lib, "choir_comm_destroy", begins(lib.choir_comm_destroy)):
+                    with contextlib.suppress(ZeroDivisionError):
+                        alone.close()
+        thread.join()
+        self.assertIsInstance(event.exception(), choir.AbortedError)
 
     def test_an_operator_meets_a_comm_that_is_being_destroyed(self):
         """The comm's handle is gone before the library destroys it."""

@@ -47,6 +47,8 @@ def _op(what: Op | Operator | str, *comms: Comm) -> int:
     """The number of an operator, and the comms that use it."""
     if isinstance(what, Operator):
         what._comms.update(comms)
+        for comm in comms:
+            comm._folds = True
         return int(what)
     try:
         return _ops[what]
@@ -149,6 +151,7 @@ class Comm(Family, Persistent):
     def __init__(self, handle: int, held: Any = None) -> None:
         self._handle = handle
         self._kept = held
+        self._folds = False  # has used an operator of the caller's
         self.rank: int = lib.choir_comm_rank(handle)
         self.size: int = lib.choir_comm_size(handle)
         _live.add(self)
@@ -526,6 +529,8 @@ class Comm(Family, Persistent):
 
     def close(self) -> None:
         """Waits for what is in flight, then destroys the comm.  Calls of other ranks that wait for this one fail."""
+        if self._folds and self._handle:  # while the comm can be aborted by what a fold raises
+            lib.choir_comm_flush(self._handle)
         handle = take(self)
         _live.discard(self)
         status = lib.choir_comm_destroy(handle) if handle else 0
