@@ -162,6 +162,19 @@ class Interrupted(unittest.TestCase):
             with self.assertRaisesRegex(choir.AbortedError, "the operator divides raised"):
                 event.wait()
 
+    def test_a_fold_of_pairs_that_raises_later(self):
+        divisor = [1]
+        with choir.Operator("divides", lambda a, b: (a + b) / divisor[0] if divisor[0] else 1 // 0) as op:
+            good = choir.pairs.coalesce_rows(np.array([1, 1]), np.ones(2), op=op, wait=False)
+            indices, rows = good.wait()
+            divisor[0] = 0
+            with self.assertRaises((ZeroDivisionError, choir.AbortedError)):
+                choir.pairs.coalesce_rows(np.array([1, 1]), np.ones(2), op=op)
+            with contextlib.suppress(ZeroDivisionError):
+                self.comms[0].check()
+        self.assertIsNone(good.exception())
+        self.assertEqual((list(indices), list(rows)), ([1], [2]))
+
     def test_a_fold_that_raises_as_its_comm_is_closed(self):
         """The call starts behind another one, which is complete once close has begun."""
         alone, lib, closing = choir.threads(1)[0], _library.lib, threading.Event()

@@ -30,7 +30,7 @@ _host: Device | None = None
 class PairsEvent(Event):
     """A call that was started; ``wait`` returns its result."""
 
-    __slots__ = ("_result", "_finish", "_operator", "_failures")
+    __slots__ = ("_result", "_finish", "_operator", "_failures", "_raised")
 
     def __init__(self, held: Any, finish: Callable[[], Any], op: Any) -> None:
         super().__init__(held)
@@ -38,11 +38,19 @@ class PairsEvent(Event):
         self._result: Any = None
         self._operator = op if isinstance(op, Operator) else None
         self._failures = self._operator._failures if self._operator else 0
+        self._raised: bool | None = None  # a function of the operator has, between start and end
+
+    def _end(self) -> None:
+        """The event is complete: what the operator's functions raise from now on is no failure of this call."""
+        if self._raised is None:
+            self._raised = self._operator is not None and self._operator._failures != self._failures
 
     def exception(self) -> ChoirError | None:
         """As of every event.  There is no comm that an operator's function that raised could abort."""
         error = super().exception()
-        if error is None and self._operator is not None and self._operator._failures != self._failures:
+        self._end()
+        if error is None and self._raised:
+            assert self._operator is not None
             return error_of(Status.ABORTED, f"a function of the operator {self._operator.name} raised")
         return error
 
@@ -68,6 +76,8 @@ def _go(fn: Any, device: Any, args: tuple, held: Any, finish: Callable[[], Any],
     where = _device(device)
     event = PairsEvent((held, kept, where), finish, op)
     check(fn(where._handle, *args, block, event._out))
+    if event._operator is not None:
+        event.add_done_callback(lambda _: event._end())
     return event.wait() if wait else event
 
 
