@@ -2,6 +2,7 @@
 /* Options of dense calls: each changes what it says. */
 #include "exec/comm.h"
 #include "world/gate.h"
+#include "world/option_calls.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,60 +12,7 @@
 
 #include <cmocka.h>
 
-enum { MOST = 8, SHORT = 300, LONG = 40000 };
-
-static choir_call with_options(const char *options)
-{
-	choir_call call = CHOIR_CALL_INIT;
-
-	call.options = options;
-	return call;
-}
-
-/* An allreduce, reduce_scatter or allgather of `count` elements a rank: right, and the algorithm's name. */
-static const char *run_one(struct world *world, int rank, choir_comm *comm, int which, size_t count,
-                           const char *options)
-{
-	size_t n = (size_t)choir_comm_size(comm), sent = which == 1 ? n * count : count,
-	       got = which == 2 ? n * count : count;
-	int32_t *send = calloc(sent + 1, sizeof *send), *recv = calloc(got + 1, sizeof *recv);
-	choir_call call = with_options(options);
-	choir_event *event = NULL;
-	const char *name = "";
-	choir_status st;
-
-	for (size_t i = 0; i < sent; i++)
-		send[i] = (int32_t)(i % 1000) + rank;
-	if (which == 0)
-		st = choir_allreduce(comm, choir_host(send), choir_host(recv), count, CHOIR_I32, CHOIR_OP_SUM, &call,
-		                     &event);
-	else if (which == 1)
-		st = choir_reduce_scatter(comm, choir_host(send), choir_host(recv), count, CHOIR_I32, CHOIR_OP_SUM,
-		                          &call, &event);
-	else
-		st = choir_allgather(comm, choir_host(send), choir_host(recv), count, CHOIR_I32, &call, &event);
-	if (OK(st) && OK(choir_event_wait(event, -1)))
-		name = choir_event_algorithm(event);
-	for (size_t i = 0; i < got; i++) {
-		size_t at = which == 1 ? (size_t)rank * count + i : i % count;
-		int32_t one = (int32_t)(at % 1000), wanted = which == 2 ? one + (int32_t)(i / count)
-		                                                        : (int32_t)n * one + (int32_t)(n * (n - 1) / 2);
-
-		if (recv[i] != wanted) {
-			world_fail(world, rank, "%s: element %zu is %d, not %d", options, i, recv[i], wanted);
-			break;
-		}
-	}
-	choir_event_release(event);
-	free(send);
-	free(recv);
-	return name;
-}
-
-static bool same(const char *a, const char *b)
-{
-	return strcmp(a, b) == 0;
-}
+enum { MOST = 8 };
 
 static void methods(struct world *world, int rank, choir_comm *comm, void *arg)
 {
@@ -338,113 +286,11 @@ static void test_vectors(void **state)
 	world_run(3, &config, vectors, NULL);
 }
 
-static char logged[1024];
-
-static void note(void *ctx, int level, const char *line)
-{
-	(void)ctx;
-	(void)level;
-	snprintf(logged, sizeof logged, "%s", line);
-}
-
-static void old_spellings(struct world *world, int rank, choir_comm *comm, void *arg)
-{
-	(void)arg;
-	choir_set_log(note, NULL);
-	CHECK(same(run_one(world, rank, comm, 1, SHORT, "useSynclessCollectives=true"), "single"));
-	CHECK(says(logged, "useSynclessCollectives=true is deprecated|collectiveImplementation=Syncless"));
-	run_one(world, rank, comm, 0, SHORT, "collectiveImplementation=hybrid");
-	CHECK(says(logged, "hybrid is deprecated|collectiveImplementation=Hybrid"));
-	logged[0] = '\0';
-	run_one(world, rank, comm, 0, SHORT, "collectiveImplementation=Hybrid, link=auto-link");
-	CHECK(logged[0] == '\0');
-	choir_set_log(NULL, NULL);
-}
-
-static void of_comm(struct world *world, int rank, choir_comm *comm, void *arg)
-{
-	choir_call bad = with_options("methode=ring"), differs = with_options("topology=ring-on-line");
-	int32_t x = 1, y;
-
-	(void)arg;
-	CHECK(same(run_one(world, rank, comm, 0, SHORT, NULL), "meet_in_middle_ring"));
-	CHECK(same(run_one(world, rank, comm, 2, SHORT, NULL), "meet_in_middle_ring"));
-	CHECK(same(run_one(world, rank, comm, 0, SHORT, "method=clockwise_ring"), "ring"));
-	for (int i = 0; i < 3; i++) {
-		OK(choir_barrier(comm, NULL, NULL)); /* which has no such method */
-		OK(choir_allreduce(comm, choir_host(&x), choir_host(&y), 1, CHOIR_I32, CHOIR_OP_SUM, NULL, NULL));
-		CHECK(y == world->n);
-	}
-	SAYS(choir_barrier(comm, &bad, NULL), CHOIR_ARGUMENT, "'methode'|nearest is 'method'");
-	line_up();
-	IS(choir_allreduce(comm, choir_host(&x), choir_host(&y), 1, CHOIR_I32, CHOIR_OP_SUM,
-	                   rank == 0 ? &differs : NULL, NULL),
-	   CHOIR_MISMATCH);
-}
-
-/* What an option of the comm makes of an allreduce. */
-struct of_comm {
-	const char *options, *algorithm;
-};
-
-static void each_of_comm(struct world *world, int rank, choir_comm *comm, void *wanted_p)
-{
-	const struct of_comm *wanted = wanted_p;
-	const char *name = run_one(world, rank, comm, 0, SHORT, NULL);
-
-	if (!same(name, wanted->algorithm))
-		world_fail(world, rank, "%s took %s, not %s", wanted->options, name, wanted->algorithm);
-}
-
-static void test_each_of_comm(void **state)
-{
-	static const struct of_comm cases[] = {
-		{ "method=anticlockwise_ring", "anticlockwise_ring" },
-		{ "collectiveImplementation=Syncless", "ring" },
-		{ "useSynclessCollectives=true", "ring" },
-		{ "link=network", "ring" },
-		{ "topology=ring-on-line", "ring" },
-		{ "syncful.maxBroadcastSize=3600", "oneshot" },
-	};
-	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
-
-	(void)state;
-	config.deadline_ms = 30000;
-	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		struct of_comm wanted = cases[i];
-
-		config.options = wanted.options;
-		world_run(3, &config, each_of_comm, &wanted);
-	}
-}
-
-static void test_comm_options(void **state)
-{
-	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
-	choir_device *device = world_device();
-	choir_comm *comm;
-
-	(void)state;
-	world_run_at(1, 0, 30000, old_spellings, NULL);
-	config.deadline_ms = 30000;
-	config.options = "method=meet_in_middle_ring";
-	line_up_begin(3);
-	world_run(3, &config, of_comm, NULL);
-	line_up_end();
-	config.options = "method=meet_in_middle_rings";
-	assert_int_equal(choir_comm_create_local(1, &device, &config, &comm), CHOIR_ARGUMENT);
-	assert_true(says(choir_last_error(), "no collective has an algorithm 'meet_in_middle_rings'"));
-	config.options = "topolgy=auto";
-	assert_int_equal(choir_comm_create_local(1, &device, &config, &comm), CHOIR_ARGUMENT);
-	assert_true(says(choir_last_error(), "'topolgy'|nearest is 'topology'"));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_methods), cmocka_unit_test(test_ways),         cmocka_unit_test(test_topologies),
-		cmocka_unit_test(test_sizes),   cmocka_unit_test(test_comm_options),
-		cmocka_unit_test(test_buckets), cmocka_unit_test(test_each_of_comm), cmocka_unit_test(test_vectors),
+		cmocka_unit_test(test_methods), cmocka_unit_test(test_ways),    cmocka_unit_test(test_topologies),
+		cmocka_unit_test(test_sizes),   cmocka_unit_test(test_buckets), cmocka_unit_test(test_vectors),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 

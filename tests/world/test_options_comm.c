@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/* Options of a comm hold for its calls; those of a call come first.  Old spellings are logged. */
+#include "world/gate.h"
+#include "world/option_calls.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static char logged[1024];
+
+static void note(void *ctx, int level, const char *line)
+{
+	(void)ctx;
+	(void)level;
+	snprintf(logged, sizeof logged, "%s", line);
+}
+
+static void old_spellings(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	(void)arg;
+	choir_set_log(note, NULL);
+	CHECK(same(run_one(world, rank, comm, 1, SHORT, "useSynclessCollectives=true"), "single"));
+	CHECK(says(logged, "useSynclessCollectives=true is deprecated|collectiveImplementation=Syncless"));
+	run_one(world, rank, comm, 0, SHORT, "collectiveImplementation=hybrid");
+	CHECK(says(logged, "hybrid is deprecated|collectiveImplementation=Hybrid"));
+	logged[0] = '\0';
+	run_one(world, rank, comm, 0, SHORT, "collectiveImplementation=Hybrid, link=auto-link");
+	CHECK(logged[0] == '\0');
+	choir_set_log(NULL, NULL);
+}
+
+static void of_comm(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	choir_call bad = with_options("methode=ring"), differs = with_options("topology=ring-on-line");
+	int32_t x = 1, y;
+
+	(void)arg;
+	CHECK(same(run_one(world, rank, comm, 0, SHORT, NULL), "meet_in_middle_ring"));
+	CHECK(same(run_one(world, rank, comm, 2, SHORT, NULL), "meet_in_middle_ring"));
+	CHECK(same(run_one(world, rank, comm, 0, SHORT, "method=clockwise_ring"), "ring"));
+	for (int i = 0; i < 3; i++) {
+		OK(choir_barrier(comm, NULL, NULL)); /* which has no such method */
+		OK(choir_allreduce(comm, choir_host(&x), choir_host(&y), 1, CHOIR_I32, CHOIR_OP_SUM, NULL, NULL));
+		CHECK(y == world->n);
+	}
+	SAYS(choir_barrier(comm, &bad, NULL), CHOIR_ARGUMENT, "'methode'|nearest is 'method'");
+	line_up();
+	IS(choir_allreduce(comm, choir_host(&x), choir_host(&y), 1, CHOIR_I32, CHOIR_OP_SUM,
+	                   rank == 0 ? &differs : NULL, NULL),
+	   CHOIR_MISMATCH);
+}
+
+/* What an option of the comm makes of an allreduce. */
+struct of_comm {
+	const char *options, *algorithm;
+};
+
+static void each_of_comm(struct world *world, int rank, choir_comm *comm, void *wanted_p)
+{
+	const struct of_comm *wanted = wanted_p;
+	const char *name = run_one(world, rank, comm, 0, SHORT, NULL);
+
+	if (!same(name, wanted->algorithm))
+		world_fail(world, rank, "%s took %s, not %s", wanted->options, name, wanted->algorithm);
+}
+
+static void test_each_of_comm(void **state)
+{
+	static const struct of_comm cases[] = {
+		{ "method=anticlockwise_ring", "anticlockwise_ring" },
+		{ "collectiveImplementation=Syncless", "ring" },
+		{ "useSynclessCollectives=true", "ring" },
+		{ "link=network", "ring" },
+		{ "topology=ring-on-line", "ring" },
+		{ "syncful.maxBroadcastSize=3600", "oneshot" },
+	};
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+
+	(void)state;
+	config.deadline_ms = 30000;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct of_comm wanted = cases[i];
+
+		config.options = wanted.options;
+		world_run(3, &config, each_of_comm, &wanted);
+	}
+}
+
+static void test_comm_options(void **state)
+{
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+	choir_device *device = world_device();
+	choir_comm *comm;
+
+	(void)state;
+	world_run_at(1, 0, 30000, old_spellings, NULL);
+	config.deadline_ms = 30000;
+	config.options = "method=meet_in_middle_ring";
+	line_up_begin(3);
+	world_run(3, &config, of_comm, NULL);
+	line_up_end();
+	config.options = "method=meet_in_middle_rings";
+	assert_int_equal(choir_comm_create_local(1, &device, &config, &comm), CHOIR_ARGUMENT);
+	assert_true(says(choir_last_error(), "no collective has an algorithm 'meet_in_middle_rings'"));
+	config.options = "topolgy=auto";
+	assert_int_equal(choir_comm_create_local(1, &device, &config, &comm), CHOIR_ARGUMENT);
+	assert_true(says(choir_last_error(), "'topolgy'|nearest is 'topology'"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_comm_options), cmocka_unit_test(test_each_of_comm) };
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+	world_device_drop();
+	return failed;
+}
