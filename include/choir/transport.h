@@ -29,10 +29,11 @@ typedef struct choir_transport_ops {
 	int polled; /* 1: only poll sees arrivals; 0: the transport calls choir_transport_wake for them */
 
 	/* Starts sending data, which the library leaves unchanged until test reports done.  Never blocks.  *request_p =
-	 * NULL: done, nothing to test.  NO_MEMORY: nothing was sent and the transport goes on; other errors are
-	 * final. */
+	 * NULL: done, nothing to test.  NO_MEMORY, or PEER_DEAD of a peer that is lost: nothing was sent, and the
+	 * transport goes on.  Other errors are final. */
 	choir_status (*send)(choir_transport *transport, int peer, const void *data, size_t bytes, void **request_p);
-	/* *done_p = 1 once data may be reused.  The request is no longer valid then, or after an error. */
+	/* *done_p = 1 once data may be reused.  The request is no longer valid then, or after an error.  PEER_DEAD: its
+	 * peer is lost, and the transport goes on; other errors are final. */
 	choir_status (*test)(choir_transport *transport, void *request, int *done_p);
 	/* *arrived_p = 1 and *message_p is set if a message has arrived.  Never blocks. */
 	choir_status (*poll)(choir_transport *transport, choir_message *message_p, int *arrived_p);

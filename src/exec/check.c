@@ -20,6 +20,7 @@
 enum { ASK_MS = 1000, LAST_ASK_MS = 500 };
 
 enum { CHECK_MOST = 1024 }; /* runs that a check looks at, beside those that can move */
+enum { SIGN_MOST = 64 };    /* runs whose ranks get signs */
 
 /* Tells the other ranks for whom the oldest call that waits for somebody waits. */
 static void give_sign(struct choir_comm *comm, int64_t now)
@@ -32,28 +33,58 @@ static void give_sign(struct choir_comm *comm, int64_t now)
 	liveness_publish(comm, target, now);
 }
 
+/* Does one of its first calls wait for that rank, and for long?  Who has not made a call of a key is not known. */
+static bool is_awaited(struct choir_comm *comm, int rank, int64_t now)
+{
+	int n = 0;
+
+	if (comm->keyed != NULL && keyed_is_late(comm->keyed))
+		return true;
+	for (struct run *run = comm->engine.flight.eligible; run != NULL && n < SIGN_MOST;
+	     run = run->next_eligible, n++)
+		if (run_is_active(run) && run->watch.started_ns != 0 && late_waited_ms(run, now) >= LIVENESS_SIGN_MS &&
+		    run_waits_for(run, rank))
+			return true;
+	return false;
+}
+
 /* Note [dead peers].  A peer that exits after its last call is no failure as long as nobody waits for it.  What it had
  * published or sent before it went is still there to be read, so a death counts only at the next look after it was
- * seen, when the engine has been driven in between and a run still waits for that rank. */
+ * seen, when the engine has been driven in between and a run still waits for that rank.  Of a rank of another machine
+ * the transport says only that it is lost. */
+static int find_dead(struct run *run, const char **what)
+{
+	struct choir_comm *comm = run->comm;
+
+	*what = "dead";
+	for (int p = 0; p < comm->n_watched; p++) {
+		const struct comm_process *peer = &comm->processes[p];
+
+		for (int i = 0; i < peer->n_ranks && peer->dead_looks > 1; i++)
+			if (run_waits_for(run, peer->ranks[i]))
+				return peer->ranks[i];
+	}
+	*what = "dead or cut off";
+	for (int rank = 0; rank < comm->n && comm->layout.n_nodes > 1; rank++)
+		if (liveness_lost(comm, rank) && run_waits_for(run, rank))
+			return rank;
+	return -1;
+}
+
 static bool check_dead(struct run *run)
 {
 	struct choir_comm *comm = run->comm;
 	char text[ERROR_TEXT_BYTES], called[RUN_TEXT_BYTES];
+	const char *what;
+	int rank = find_dead(run, &what);
 
-	for (int p = 0; p < comm->n_watched; p++) {
-		const struct comm_process *peer = &comm->processes[p];
-
-		for (int i = 0; i < peer->n_ranks && peer->dead_looks > 1; i++) {
-			if (!run_waits_for(run, peer->ranks[i]))
-				continue;
-			run_call_text(run, called, sizeof called);
-			snprintf(text, sizeof text, "%s: rank %d: rank %d is dead, and %s waits for it", comm->name,
-			         comm->rank, peer->ranks[i], called);
-			comm_fail(comm, CHOIR_PEER_DEAD, text);
-			return true;
-		}
-	}
-	return false;
+	if (rank < 0)
+		return false;
+	run_call_text(run, called, sizeof called);
+	snprintf(text, sizeof text, "%s: rank %d: rank %d is %s, and %s waits for it", comm->name, comm->rank, rank,
+	         what, called);
+	comm_fail(comm, CHOIR_PEER_DEAD, text);
+	return true;
 }
 
 /* The gone rank's calls are numbered: it has made those below, and what they sent is on its way. */
@@ -97,6 +128,7 @@ static void watch_peers(struct choir_comm *comm)
 	for (int p = 0; p < comm->n_watched; p++)
 		if (comm->processes[p].dead_looks < 2 && bell_is_orphan(comm->processes[p].bell))
 			comm->processes[p].dead_looks++;
+	liveness_watch(comm);
 }
 
 /* A run's clock starts at the first look, some ms late: short calls never ask for the time. */
@@ -113,7 +145,7 @@ static void ask(struct run *run, int64_t now, int64_t ms)
 {
 	struct run_watch *watch = &run->watch;
 	int64_t last = watch->deadline_ms - min_i64(watch->deadline_ms / 4, LAST_ASK_MS),
-	        next = watch->ask_ms > 0 ? watch->ask_ms : min_i64(watch->deadline_ms / 16, ASK_MS);
+		next = watch->ask_ms > 0 ? watch->ask_ms : min_i64(watch->deadline_ms / 16, ASK_MS);
 
 	if (watch->started_ns == 0 || ms < next)
 		return;
@@ -211,5 +243,7 @@ void engine_check(struct choir_comm *comm)
 		advance_queued(comm);
 	if (!engine->closed)
 		check_runs(comm, now);
+	if (!engine->closed && comm->layout.n_nodes > 1)
+		liveness_sign(comm, now, is_awaited);
 	engine_leave(engine);
 }

@@ -40,11 +40,14 @@ void comm_leave(struct choir_comm *comm)
 
 choir_status comm_send(struct choir_comm *comm, int rank, struct wire_header *header, const void *payload, size_t bytes)
 {
+	choir_status st;
+
 	header->magic = WIRE_MAGIC;
 	header->comm = comm->context;
 	header->src = comm->rank;
 	header->dst = rank;
-	return messenger_send(comm->messenger, comm->endpoint_of[rank], header, payload, bytes, NULL);
+	st = messenger_send(comm->messenger, comm->endpoint_of[rank], header, payload, bytes, NULL);
+	return st == CHOIR_PEER_DEAD ? error_prefix(st, "rank %d is dead or cut off", rank) : st;
 }
 
 void comm_wake_node(struct choir_comm *comm)

@@ -35,12 +35,15 @@ struct liveness_rank {
 	_Atomic int64_t heard_ns;   /* 0 = never */
 	_Atomic uint32_t waits_for; /* rank + 1, 0 = nobody */
 	_Atomic bool asked;         /* it waits for my answer */
+	int lost_looks;             /* how often the transport was seen to have lost it, 2 at most; driver only */
 };
 
 struct liveness {
 	struct liveness_rank *ranks; /* [n] */
 	_Atomic bool any_asked;
-	int64_t asked_ns; /* when I asked last; driver only */
+	/* The driver only: when I asked last, when I gave signs last, the rank that gets the next one */
+	int64_t asked_ns, signed_ns;
+	int next_sign;
 };
 
 /* The sticky failure: the first one wins.  `text` is final once the status is set; both are set under the lock, and
@@ -192,7 +195,7 @@ choir_status comm_failure(struct choir_comm *comm);
 choir_status comm_failure_inside(struct choir_comm *comm);
 
 /* comm_send: a message to that rank: the header, of which the caller fills all but magic, comm, src and dst, and the
- * payload.  Never blocks. */
+ * payload.  Never blocks.  PEER_DEAD: only that rank is not reached. */
 choir_status comm_send(struct choir_comm *comm, int rank, struct wire_header *header, const void *payload,
                        size_t bytes);
 

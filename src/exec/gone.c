@@ -116,7 +116,9 @@ void gone_say(struct choir_comm *comm, bool process_ends)
 	words.told.calls = submission->next_seq;
 	words.told.has_record = last_record(comm, words.told.calls, &header.record);
 	for (int rank = 0; rank < comm->n; rank++) {
-		if (is_told(comm, rank) && say_to(comm, rank, &words, &header) != CHOIR_SUCCESS)
+		choir_status st = is_told(comm, rank) ? say_to(comm, rank, &words, &header) : CHOIR_SUCCESS;
+
+		if (st != CHOIR_SUCCESS && st != CHOIR_PEER_DEAD)
 			break; /* the transport is gone: the others have their deadlines */
 	}
 	pthread_mutex_unlock(&submission->lock);

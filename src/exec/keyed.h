@@ -33,6 +33,9 @@ bool keyed_holds(const struct keyed *keyed);
  * only. */
 void keyed_check(struct choir_comm *comm, int64_t now_ns);
 
+/* keyed_is_late: had a held call waited for LIVENESS_SIGN_MS at the last slow check?  The driver only. */
+bool keyed_is_late(const struct keyed *keyed);
+
 /* keyed_deliver: a message WIRE_KEY.  Under the messenger's lock. */
 void keyed_deliver(struct choir_comm *comm, const struct wire_header *header);
 

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "exec/gone.h"
 #include "exec/keyed_state.h"
+#include "exec/liveness.h"
 #include "node/key_board.h"
 
 #include <stdio.h>
@@ -49,7 +50,7 @@ static bool is_gone(const struct choir_comm *comm, int rank, bool *dead)
 	const struct gone *gone = told_by(comm, rank);
 
 	*dead = gone == NULL || gone->told.ended;
-	if (gone != NULL)
+	if (gone != NULL || liveness_lost(comm, rank))
 		return true;
 	for (int p = 0; p < comm->n_watched; p++)
 		for (int i = 0; i < comm->processes[p].n_ranks && comm->processes[p].dead_looks > 1; i++)
@@ -138,18 +139,27 @@ static choir_status look_at(struct choir_comm *comm, struct keyed_call *call, in
 	return CHOIR_SUCCESS;
 }
 
+bool keyed_is_late(const struct keyed *keyed)
+{
+	return keyed->late && keyed_holds(keyed);
+}
+
 void keyed_check(struct choir_comm *comm, int64_t now_ns)
 {
 	struct keyed *keyed = comm->keyed;
 	choir_status st = CHOIR_SUCCESS;
 	char text[ERROR_TEXT_BYTES];
+	bool late = false;
 
 	pthread_mutex_lock(&keyed->lock);
 	for (size_t b = 0; b < KEYED_BUCKETS; b++)
 		for (struct keyed_call *call = keyed->buckets[b]; call != NULL; call = call->next)
-			if (st == CHOIR_SUCCESS && call->first != NULL)
+			if (st == CHOIR_SUCCESS && call->first != NULL) {
 				st = look_at(comm, call, now_ns, text, sizeof text);
+				late |= now_ns - call->since_ns >= LIVENESS_SIGN_MS * 1000000;
+			}
 	pthread_mutex_unlock(&keyed->lock);
+	keyed->late = late;
 	if (st != CHOIR_SUCCESS)
 		comm_fail(comm, st, text);
 }

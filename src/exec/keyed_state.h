@@ -37,6 +37,7 @@ struct keyed {
 	struct keyed_call *unsaid, **unsaid_end;
 	size_t n_made;
 	struct key_board *board;
+	bool late;                           /* the driver: a held call has waited for LIVENESS_SIGN_MS */
 	uint64_t n_said, cursor;             /* the driver: keys that this rank has said; read of the order */
 	struct key_note *notes, **notes_end; /* arrived, oldest first */
 	uint64_t n_ordered;                  /* rank 0's driver: keys whose place it has told */

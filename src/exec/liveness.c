@@ -4,10 +4,19 @@
  * one that this rank waits for, and so on.  If a rank on the way has been silent for long, the one with the longest
  * silence is named; the last word of a silent rank is old, so the chain may go on beyond it.  Otherwise the rank at the
  * end is named, which waits for nobody.  Questions and answers between nodes may be lost; the next question comes at
- * twice the time, the last one well before the deadline. */
+ * twice the time, the last one well before the deadline.
+ *
+ * Note [signs].  A transport tells that a peer is lost when something is sent to it, and a rank that waits for a
+ * message sends nothing.  So a rank that has waited for LIVENESS_SIGN_MS sends its sign to the ranks of other nodes
+ * that it waits for, to SIGNS of them at once, and again in the same time: the answer to a question that nobody asked.
+ * While a message is still leaving it sends none, so a peer that does not read is not buried in them. */
 #include "exec/liveness.h"
 
+#include "base/log.h"
+
 #include <stdlib.h>
+
+enum { SIGNS = 64 };
 
 choir_status liveness_init(struct choir_comm *comm)
 {
@@ -126,17 +135,63 @@ static uint64_t started(struct choir_comm *comm)
 	return first;
 }
 
+static struct wire_header here(struct choir_comm *comm)
+{
+	struct wire_header header = { .kind = WIRE_HERE, .key = started(comm) };
+
+	if (comm->engine.flight.all != NULL) /* else that is about a call which is over */
+		header.tag = atomic_load(&comm_control(comm, comm->local_rank)->waits_for);
+	return header;
+}
+
 void liveness_answer(struct choir_comm *comm)
 {
-	struct wire_header header = { .kind = WIRE_HERE };
+	struct wire_header header;
 
 	if (!atomic_load_explicit(&comm->liveness.any_asked, memory_order_relaxed) ||
 	    !atomic_exchange(&comm->liveness.any_asked, false))
 		return;
-	header.key = started(comm);
-	if (comm->engine.flight.all != NULL) /* else that is about a call which is over */
-		header.tag = atomic_load(&comm_control(comm, comm->local_rank)->waits_for);
+	header = here(comm);
 	for (int rank = 0; rank < comm->n; rank++)
 		if (atomic_exchange(&comm->liveness.ranks[rank].asked, false))
 			(void)comm_send(comm, rank, &header, NULL, 0);
+}
+
+void liveness_sign(struct choir_comm *comm, int64_t now_ns, liveness_awaited_fn is_awaited)
+{
+	struct liveness *liveness = &comm->liveness;
+	struct wire_header header;
+	int first = liveness->next_sign, n = 0;
+
+	if (comm->messenger == NULL || now_ns - liveness->signed_ns < LIVENESS_SIGN_MS * 1000000 ||
+	    messenger_sends(comm->messenger, comm->context, comm->rank))
+		return;
+	liveness->signed_ns = now_ns;
+	header = here(comm);
+	for (int i = 0; i < comm->n && n < SIGNS; i++) {
+		int rank = (first + i) % comm->n;
+
+		if (comm_is_near(comm, rank) || messenger_lost(comm->messenger, comm->endpoint_of[rank]) ||
+		    !is_awaited(comm, rank, now_ns))
+			continue;
+		n++;
+		liveness->next_sign = (rank + 1) % comm->n;
+		if (comm_send(comm, rank, &header, NULL, 0) == CHOIR_PEER_DEAD)
+			log_text(LOG_INFO, "%s: rank %d: %s", comm->name, comm->rank, error_text());
+	}
+}
+
+void liveness_watch(struct choir_comm *comm)
+{
+	if (comm->messenger == NULL || !messenger_any_lost(comm->messenger))
+		return;
+	for (int rank = 0; rank < comm->n; rank++)
+		if (comm->liveness.ranks[rank].lost_looks < 2 &&
+		    messenger_lost(comm->messenger, comm->endpoint_of[rank]))
+			comm->liveness.ranks[rank].lost_looks++;
+}
+
+bool liveness_lost(const struct choir_comm *comm, int rank)
+{
+	return comm->liveness.ranks[rank].lost_looks > 1;
 }

@@ -20,6 +20,15 @@ void liveness_publish(struct choir_comm *comm, int waits_for, int64_t now_ns);
 void liveness_ask(struct run *run, int64_t now_ns);
 void liveness_answer(struct choir_comm *comm);
 
+/* liveness_sign: each LIVENESS_SIGN_MS, gives signs to ranks of other nodes that are waited for, see Note [signs].
+ * liveness_watch: looks which ranks the transport has lost; liveness_lost: has it been lost since an earlier look?  The
+ * driver only. */
+enum { LIVENESS_SIGN_MS = 200 };
+typedef bool (*liveness_awaited_fn)(struct choir_comm *comm, int rank, int64_t now_ns);
+void liveness_sign(struct choir_comm *comm, int64_t now_ns, liveness_awaited_fn is_awaited);
+void liveness_watch(struct choir_comm *comm);
+bool liveness_lost(const struct choir_comm *comm, int rank);
+
 /* liveness_calls: how many collectives the rank has told to have started; false if nothing was heard from it. */
 bool liveness_calls(const struct choir_comm *comm, int rank, uint64_t *calls);
 

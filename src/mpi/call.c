@@ -97,6 +97,14 @@ const char *mpi_level_name(int value)
 	}
 }
 
+bool mpi_uses_ucx(void)
+{
+	char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+	int length = 0;
+
+	return MPI_Get_library_version(text, &length) == MPI_SUCCESS && strstr(text, "ch4:ucx") != NULL;
+}
+
 bool mpi_enter(void)
 {
 	if (mpi_level() == MPI_THREAD_MULTIPLE)

@@ -50,6 +50,9 @@ const char *mpi_level_name(int level);
 bool mpi_enter(void);
 void mpi_leave(void);
 
+/* mpi_uses_ucx: MPICH sends by UCX.  MPI is initialised. */
+bool mpi_uses_ucx(void);
+
 /* mpi_error: TRANSPORT, with MPI's text for rc. */
 choir_status mpi_error(const char *call, int rc);
 

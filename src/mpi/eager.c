@@ -5,10 +5,10 @@
  * processes, unless the user of either has set it.  Where the program calls MPI_Init, UCX's own limit holds. */
 #include "mpi/eager.h"
 
-#include <mpi.h>
+#include "mpi/call.h"
+
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 
 static const char variable[] = "UCX_RNDV_THRESH", limit[] = "128K";
 static _Atomic bool asked;
@@ -32,9 +32,5 @@ void eager_forget(void)
 
 bool eager_is_long(void)
 {
-	char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-	int length = 0;
-
-	return atomic_load(&asked) && MPI_Get_library_version(text, &length) == MPI_SUCCESS &&
-	       strstr(text, "ch4:ucx") != NULL;
+	return atomic_load(&asked) && mpi_uses_ucx();
 }

@@ -7,8 +7,11 @@
  * message_bytes stays below the size from which UCX over TCP uses a rendezvous: 64 KB between two processes whose MPI
  * this library has started and asked for that (Note [eager messages] in mpi/eager.c), else 16 KB.
  *
- * After the first failure or abort no MPI call follows.  Memory that MPI was receiving into is quarantined then, since
- * a late peer may still write to it. */
+ * A send that fails tells that its peer is lost where each peer has a connection of its own, which UCX's do; MPI goes
+ * on for the others.  Over libfabric any call may bring the failure of any peer, which is final.
+ *
+ * After the first final failure or abort no MPI call follows.  Memory that MPI was receiving into is quarantined then,
+ * since a late peer may still write to it. */
 #include "mpi/transport.h"
 
 #include "mpi/begin.h"
@@ -36,6 +39,7 @@ struct mpi_transport {
 	choir_transport_ops ops;
 	struct mpi_link *link;
 	bool stopped;
+	bool by_ucx;
 	struct arrival arrivals[ARRIVALS]; /* in the order of matching */
 	int n_arrivals;
 	struct buffers buffers;
@@ -69,6 +73,17 @@ static choir_status enter(const struct mpi_transport *me)
 	return mpi_enter() ? CHOIR_SUCCESS : mpi_gone("the MPI transport");
 }
 
+/* In MPI: a send has failed. */
+static choir_status send_failed(struct mpi_transport *me, const char *call, int rc)
+{
+	int class = MPI_ERR_OTHER;
+
+	mpi_error(call, rc);
+	MPI_Error_class(rc, &class);
+	atomic_store(&me->link->failed, true);
+	return me->by_ucx && class == MPI_ERR_OTHER ? CHOIR_PEER_DEAD : CHOIR_TRANSPORT;
+}
+
 static choir_status mpi_send(choir_transport *transport, int peer, const void *data, size_t bytes, void **request_p)
 {
 	struct mpi_transport *me = self(transport);
@@ -83,8 +98,7 @@ static choir_status mpi_send(choir_transport *transport, int peer, const void *d
 		char call[48];
 
 		snprintf(call, sizeof call, "MPI_Isend to process %d", peer);
-		st = mpi_error(call, rc);
-		atomic_store(&me->link->failed, true);
+		st = send_failed(me, call, rc);
 	}
 	mpi_leave();
 	if (st == CHOIR_SUCCESS)
@@ -101,10 +115,8 @@ static choir_status mpi_test(choir_transport *transport, void *packed, int *done
 	TRY(enter(self(transport)));
 	*done_p = 0;
 	rc = MPI_Test(&request, done_p, MPI_STATUS_IGNORE);
-	if (rc != MPI_SUCCESS) {
-		st = mpi_error("MPI_Test of a send", rc);
-		atomic_store(&self(transport)->link->failed, true);
-	}
+	if (rc != MPI_SUCCESS)
+		st = send_failed(self(transport), "MPI_Test of a send", rc);
 	mpi_leave();
 	return st;
 }
@@ -280,6 +292,7 @@ choir_status mpi_transport_over(struct mpi_link *link, choir_transport **out_p)
 	if (me == NULL)
 		return choir_transport_error(CHOIR_NO_MEMORY, "no memory for an MPI transport");
 	me->ops = mpi_ops;
+	me->by_ucx = mpi_uses_ucx();
 	if (eager_is_long())
 		me->ops.message_bytes = LONG_MESSAGE_BYTES;
 	me->base = (choir_transport){ .ops = &me->ops, .rank = link->rank, .size = link->size };

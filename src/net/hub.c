@@ -142,6 +142,8 @@ static choir_status hub_send(choir_transport *transport, int peer, const void *d
 	    is_dead(&faults, transport->rank) || is_dead(&faults, peer) || mix(rolls) % 1000 < faults.drop_per_1000;
 	struct hub_message *message = NULL;
 
+	if (faults.refuses && is_dead(&faults, peer))
+		return error_set(CHOIR_PEER_DEAD, "endpoint %d is dead", peer);
 	if (!lost && (message = copy_message(from->hub, transport->rank, data, bytes)) == NULL)
 		return CHOIR_NO_MEMORY;
 	if (message != NULL) {

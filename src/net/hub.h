@@ -17,6 +17,7 @@ struct hub_faults {
 	uint32_t drop_per_1000; /* of 1000 messages so many are lost */
 	int dead_endpoint;      /* if dead: this endpoint neither sends nor receives any more */
 	bool dead;
+	bool refuses; /* a send to the dead endpoint says so; else it is lost */
 };
 
 /* hub_create: n endpoints; transports_out[i] is endpoint i.  The hub is freed when the last of them is destroyed.

@@ -7,10 +7,10 @@
  * A thread that drives the messenger in a loop could take the lock again before a waiting sender wakes up, and starve
  * it; so messenger_drive does nothing while a thread waits for the lock.
  *
- * Note [messenger failure].  The first error is final, except a send that found no memory: nothing was sent then.  The
- * messenger keeps the sentence, aborts the transport and quarantines the data of unfinished sends (blocks.h), since the
- * transport may still read it.  It lowers their in_flight counters, so that a thread that waits for one finds the
- * error. */
+ * Note [messenger failure].  The first error is final, except a send that found no memory or whose endpoint is lost:
+ * nothing was sent then, and others get what is for them.  The messenger keeps the sentence, aborts the transport and
+ * quarantines the data of unfinished sends (blocks.h), since the transport may still read it.  It lowers their
+ * in_flight counters, so that a thread that waits for one finds the error. */
 #include "net/messenger.h"
 
 #include "net/messenger_state.h"
@@ -29,6 +29,11 @@ choir_status messenger_create(choir_transport *transport, struct messenger **out
 	if (messenger == NULL)
 		return error_no_memory("a messenger", sizeof *messenger);
 	messenger->transport = transport;
+	messenger->lost = calloc((size_t)transport->size, sizeof *messenger->lost);
+	if (messenger->lost == NULL) {
+		st = error_no_memory("a messenger", (size_t)transport->size * sizeof *messenger->lost);
+		goto free_messenger;
+	}
 	sends_init(&messenger->sends);
 	zero_copy_init(&messenger->zero_copy);
 	atomic_init(&messenger->refs, 1);
@@ -50,6 +55,7 @@ fini_routes:
 fini_blocks:
 	blocks_fini(&messenger->blocks);
 free_messenger:
+	free(messenger->lost);
 	free(messenger);
 	return st;
 }
@@ -89,6 +95,22 @@ choir_status messenger_fail(struct messenger *messenger, choir_status status)
 	}
 	sends_sweep(&messenger->sends, &messenger->blocks);
 	return messenger_failure(messenger);
+}
+
+void messenger_lose(struct messenger *messenger, int endpoint)
+{
+	atomic_store_explicit(&messenger->lost[endpoint], true, memory_order_relaxed);
+	atomic_store_explicit(&messenger->any_lost, true, memory_order_release);
+}
+
+bool messenger_any_lost(const struct messenger *messenger)
+{
+	return atomic_load_explicit(&messenger->any_lost, memory_order_acquire);
+}
+
+bool messenger_lost(const struct messenger *messenger, int endpoint)
+{
+	return messenger_any_lost(messenger) && atomic_load_explicit(&messenger->lost[endpoint], memory_order_relaxed);
 }
 
 const void *message_payload(struct message *message)
@@ -153,6 +175,7 @@ void messenger_release(struct messenger *messenger)
 	messenger->transport->ops->destroy(messenger->transport);
 	blocks_fini(&messenger->blocks);
 	pthread_mutex_destroy(&messenger->turn);
+	free(messenger->lost);
 	free(messenger);
 }
 
@@ -236,6 +259,18 @@ static choir_status poll_arrivals(struct messenger *messenger, bool *progress)
 	return CHOIR_SUCCESS;
 }
 
+/* Of the other sends the next drive asks. */
+static choir_status test_sends(struct messenger *messenger, bool *progress)
+{
+	int lost = 0;
+	choir_status st = sends_test(&messenger->sends, messenger->transport, &messenger->blocks, progress, &lost);
+
+	if (st != CHOIR_PEER_DEAD)
+		return st;
+	messenger_lose(messenger, lost);
+	return CHOIR_SUCCESS;
+}
+
 choir_status messenger_drive(struct messenger *messenger, bool *progress)
 {
 	choir_status st;
@@ -250,7 +285,7 @@ choir_status messenger_drive(struct messenger *messenger, bool *progress)
 		take_back_given(messenger);
 		st = zero_copy_move_overdue(&messenger->zero_copy, messenger->transport, &messenger->blocks);
 		if (st == CHOIR_SUCCESS)
-			st = sends_test(&messenger->sends, messenger->transport, &messenger->blocks, progress);
+			st = test_sends(messenger, progress);
 		if (st == CHOIR_SUCCESS)
 			st = poll_arrivals(messenger, progress);
 		if (st != CHOIR_SUCCESS)

@@ -52,7 +52,7 @@ void messenger_detach(struct messenger *messenger, uint64_t comm, int rank);
 /* messenger_send: starts sending header and payload to an endpoint; it sets the header's magic and bytes_check.  The
  * caller may reuse the payload on return.  A message to the own endpoint is delivered at once.  Where the send goes on
  * after the return, *in_flight (may be NULL) is raised by one now and lowered by one when the transport is done or has
- * failed. Never waits for a peer.  TRANSPORT, NO_MEMORY, ABORTED. */
+ * failed. Never waits for a peer.  TRANSPORT, NO_MEMORY, ABORTED; PEER_DEAD: the endpoint is lost. */
 choir_status messenger_send(struct messenger *messenger, int endpoint, const struct wire_header *header,
                             const void *payload, size_t payload_bytes, _Atomic int *in_flight);
 
@@ -67,6 +67,11 @@ choir_status messenger_drive(struct messenger *messenger, bool *progress);
 /* message_give: gives a message back, from any thread, with any lock held.  The transport gets its memory back at the
  * next messenger_drive. */
 void message_give(struct message *message);
+
+/* messenger_lost: true once the transport could send no more to that endpoint, which it learns when it tries to;
+ * messenger_any_lost: of any endpoint.  The others are reached as before.  Any thread. */
+bool messenger_lost(const struct messenger *messenger, int endpoint);
+bool messenger_any_lost(const struct messenger *messenger);
 
 void messenger_abort(struct messenger *messenger); /* aborts the transport; later calls return ABORTED */
 bool messenger_busy(struct messenger *messenger);     /* true while a send is in flight */

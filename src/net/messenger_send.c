@@ -23,14 +23,19 @@ static choir_status send_to_myself(struct messenger *messenger, void *data, size
 }
 
 /* In a turn: what the transport said of a send.  Note [messenger failure]. */
-static choir_status sent(struct messenger *messenger, choir_status st)
+static choir_status sent(struct messenger *messenger, int endpoint, choir_status st)
 {
-	return st == CHOIR_SUCCESS || st == CHOIR_NO_MEMORY ? st : messenger_fail(messenger, st);
+	if (st == CHOIR_PEER_DEAD)
+		messenger_lose(messenger, endpoint);
+	else if (st != CHOIR_SUCCESS && st != CHOIR_NO_MEMORY)
+		return messenger_fail(messenger, st);
+	return st;
 }
 
 /* In a turn: takes ownership of send. */
-static choir_status start_send(struct messenger *messenger, int endpoint, struct send *send, size_t bytes)
+static choir_status start_send(struct messenger *messenger, struct send *send, size_t bytes)
 {
+	int endpoint = send->endpoint;
 	choir_status st = messenger_failure(messenger);
 
 	if (st != CHOIR_SUCCESS) {
@@ -38,8 +43,8 @@ static choir_status start_send(struct messenger *messenger, int endpoint, struct
 		blocks_give(&messenger->blocks, send);
 		return st;
 	}
-	st = sends_start(&messenger->sends, messenger->transport, &messenger->blocks, endpoint, send, bytes);
-	return sent(messenger, st);
+	st = sends_start(&messenger->sends, messenger->transport, &messenger->blocks, send, bytes);
+	return sent(messenger, endpoint, st);
 }
 
 /* Sends without a copy of its own if the transport has send_now; *done_p stays 0 if it has not, or found no room. */
@@ -56,7 +61,7 @@ static choir_status send_now(struct messenger *messenger, int endpoint, const st
 	messenger_take_turn(messenger);
 	st = messenger_failure(messenger);
 	if (st == CHOIR_SUCCESS)
-		st = sent(messenger,
+		st = sent(messenger, endpoint,
 		          messenger->transport->ops->send_now(messenger->transport, endpoint, &prefix, sizeof prefix,
 		                                              payload, payload_bytes, done_p));
 	messenger_give_turn(messenger);
@@ -88,9 +93,11 @@ choir_status messenger_send(struct messenger *messenger, int endpoint, const str
 		blocks_give(&messenger->blocks, data);
 		return CHOIR_NO_MEMORY;
 	}
-	*send = (struct send){ .data = data, .in_flight = in_flight, .comm = header->comm, .src = header->src };
+	*send = (struct send){
+		.data = data, .in_flight = in_flight, .comm = header->comm, .src = header->src, .endpoint = endpoint
+	};
 	messenger_take_turn(messenger);
-	st = start_send(messenger, endpoint, send, WIRE_PREFIX_BYTES + payload_bytes);
+	st = start_send(messenger, send, WIRE_PREFIX_BYTES + payload_bytes);
 	messenger_give_turn(messenger);
 	return st;
 }

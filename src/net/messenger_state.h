@@ -24,6 +24,8 @@ struct messenger {
 	bool has_unopened;
 	_Atomic(struct message *) given; /* messages to give back to the transport */
 	_Atomic int failed;              /* a choir_status; once it is set fail_text does not change */
+	_Atomic bool *lost;              /* [endpoints] */
+	_Atomic bool any_lost;
 	char fail_text[ERROR_TEXT_BYTES];
 	struct blocks blocks;
 	struct routes routes;
@@ -37,11 +39,13 @@ static inline bool messenger_has_op(const struct messenger *messenger, size_t en
 #define END_OF_OP(op) (offsetof(choir_transport_ops, op) + sizeof(((choir_transport_ops *)NULL)->op))
 
 /* messenger_take_turn, messenger_give_turn: bracket a call on the transport.
- * messenger_failure: SUCCESS, or the final error.  messenger_fail: in a turn: makes this thread's last error final. */
+ * messenger_failure: SUCCESS, or the final error.  messenger_fail: in a turn: makes this thread's last error final.
+ * messenger_lose: the transport said that the endpoint is lost. */
 void messenger_take_turn(struct messenger *messenger);
 void messenger_give_turn(struct messenger *messenger);
 choir_status messenger_failure(struct messenger *messenger);
 choir_status messenger_fail(struct messenger *messenger, choir_status status);
+void messenger_lose(struct messenger *messenger, int endpoint);
 
 /* messenger_open: makes a received packet a message of this messenger.
  * messenger_route: gives the message to its rank; in a turn, but for a message of a rank to itself.  An error is to be

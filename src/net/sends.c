@@ -20,8 +20,14 @@ static void end_send(struct sends *sends, struct blocks *blocks, struct send *se
 	blocks_give(blocks, send);
 }
 
-choir_status sends_start(struct sends *sends, choir_transport *transport, struct blocks *blocks, int endpoint,
-                         struct send *send, size_t bytes)
+/* The transport keeps nothing of a send that ended so, and sends others. */
+static bool is_refused(choir_status st)
+{
+	return st == CHOIR_NO_MEMORY || st == CHOIR_PEER_DEAD;
+}
+
+choir_status sends_start(struct sends *sends, choir_transport *transport, struct blocks *blocks, struct send *send,
+                         size_t bytes)
 {
 	choir_status st;
 
@@ -29,8 +35,8 @@ choir_status sends_start(struct sends *sends, choir_transport *transport, struct
 	if (send->in_flight != NULL)
 		atomic_fetch_add_explicit(send->in_flight, 1, memory_order_relaxed);
 	*sends->end = send;
-	st = transport->ops->send(transport, endpoint, send->data, bytes, &send->request);
-	if (st == CHOIR_SUCCESS ? send->request != NULL : st != CHOIR_NO_MEMORY) {
+	st = transport->ops->send(transport, send->endpoint, send->data, bytes, &send->request);
+	if (st == CHOIR_SUCCESS ? send->request != NULL : !is_refused(st)) {
 		sends->end = &send->next; /* after an error sends_sweep takes it with the others */
 		return st;
 	}
@@ -54,16 +60,26 @@ static void put_last(struct sends *sends, struct send *send)
 	sends->end = &send->next;
 }
 
-choir_status sends_test(struct sends *sends, choir_transport *transport, struct blocks *blocks, bool *progress)
+choir_status sends_test(struct sends *sends, choir_transport *transport, struct blocks *blocks, bool *progress,
+                        int *lost_p)
 {
 	int left = atomic_load_explicit(&sends->n, memory_order_relaxed);
 
 	for (left = left < TESTS_A_DRIVE ? left : TESTS_A_DRIVE; left > 0; left--) {
 		struct send *send = sends->oldest;
+		choir_status st;
 		int done = 0;
 
-		TRY(transport->ops->test(transport, send->request, &done));
+		st = transport->ops->test(transport, send->request, &done);
+		if (st != CHOIR_SUCCESS && st != CHOIR_PEER_DEAD)
+			return st;
 		remove_oldest(sends);
+		if (st == CHOIR_PEER_DEAD) {
+			*lost_p = send->endpoint;
+			blocks_quarantine(send->data);
+			end_send(sends, blocks, send);
+			return st;
+		}
 		if (!done) {
 			put_last(sends, send); /* the others are tested before this one is tested again */
 			continue;

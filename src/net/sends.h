@@ -17,6 +17,7 @@ struct send {
 	_Atomic int *in_flight; /* counter to lower when the send ends; NULL: none */
 	uint64_t comm;
 	int src;
+	int endpoint;
 };
 
 struct sends {
@@ -27,12 +28,14 @@ struct sends {
 void sends_init(struct sends *sends);
 
 /* sends_start: gives send->data to the transport.  send and data are blocks that the list now owns, also after an error
- * of the transport, when the caller calls sends_sweep.  After NO_MEMORY they are freed. */
-choir_status sends_start(struct sends *sends, choir_transport *transport, struct blocks *blocks, int endpoint,
-                         struct send *send, size_t bytes);
+ * of the transport, when the caller calls sends_sweep.  After NO_MEMORY and PEER_DEAD they are freed. */
+choir_status sends_start(struct sends *sends, choir_transport *transport, struct blocks *blocks, struct send *send,
+                         size_t bytes);
 
-/* sends_test: tests the sends and forgets those that are done; *progress = true if any was, else unchanged. */
-choir_status sends_test(struct sends *sends, choir_transport *transport, struct blocks *blocks, bool *progress);
+/* sends_test: tests the sends and forgets those that are done; *progress = true if any was, else unchanged.  PEER_DEAD:
+ * the endpoint *lost_p is lost; the send to it is forgotten, its data quarantined. */
+choir_status sends_test(struct sends *sends, choir_transport *transport, struct blocks *blocks, bool *progress,
+                        int *lost_p);
 
 /* sends_sweep: after a failure of the transport: quarantines the data of all sends and forgets them. */
 void sends_sweep(struct sends *sends, struct blocks *blocks);

@@ -81,6 +81,26 @@ static void a_send_without_memory_is_not_the_end(void **state)
 	close_world(&world);
 }
 
+static void a_lost_endpoint_is_not_the_end(void **state)
+{
+	struct world world;
+	struct hub_faults faults = { .dead = true, .dead_endpoint = 1, .refuses = true };
+	_Atomic int in_flight = 0;
+
+	(void)state;
+	open_world(&world, 3, true);
+	hub_set_faults(world.hub, &faults);
+	assert_int_equal(send_key(&world, 0, 1, 1, &in_flight), CHOIR_PEER_DEAD);
+	assert_int_equal(in_flight, 0);
+	assert_true(messenger_lost(world.messengers[0], 1));
+	assert_false(messenger_lost(world.messengers[0], 2));
+	assert_false(messenger_any_lost(world.messengers[2]));
+	assert_int_equal(send_key(&world, 0, 2, 2, &in_flight), CHOIR_SUCCESS);
+	drive_until(&world, 2, 1);
+	assert_int_equal(world.boxes[2].keys[0], 2);
+	close_world(&world);
+}
+
 static void detach_forgets_in_flight(void **state)
 {
 	struct world world;
@@ -117,6 +137,7 @@ static void closing_with_sends_in_flight_is_safe(void **state)
 static struct {
 	int sends, tests, polls, fail_send, fail_test, fail_poll, aborts, destroys;
 	bool failed, called_after;
+	choir_status status; /* of the call that fails */
 } bad;
 
 static choir_status outcome(int call, int fail_at, const char *what)
@@ -124,8 +145,8 @@ static choir_status outcome(int call, int fail_at, const char *what)
 	bad.called_after |= bad.failed;
 	if (call != fail_at)
 		return CHOIR_SUCCESS;
-	bad.failed = true;
-	return choir_transport_error(CHOIR_TRANSPORT, "the %s broke", what);
+	bad.failed = bad.status != CHOIR_PEER_DEAD;
+	return choir_transport_error(bad.status, "the %s broke", what);
 }
 
 static choir_status bad_send(choir_transport *t, int peer, const void *data, size_t bytes, void **request_p)
@@ -189,6 +210,7 @@ static void check_failure(const char *text, int fail_send, int fail_test, int fa
 	bool progress;
 
 	memset(&bad, 0, sizeof bad);
+	bad.status = CHOIR_TRANSPORT;
 	bad.fail_send = fail_send;
 	bad.fail_test = fail_test;
 	bad.fail_poll = fail_poll;
@@ -230,11 +252,39 @@ static void a_failure_is_final(void **state)
 	check_failure("the poll broke", 0, 0, 2);
 }
 
+/* Of several sends in flight one ends since its endpoint is lost. */
+static void a_send_in_flight_is_lost(void **state)
+{
+	choir_transport transport = { .ops = &bad_ops, .rank = 0, .size = 3 };
+	struct wire_header header = { .kind = WIRE_DATA, .comm = COMM };
+	struct messenger *messenger = NULL;
+	_Atomic int in_flight = 0;
+	bool progress;
+
+	(void)state;
+	memset(&bad, 0, sizeof bad);
+	bad.status = CHOIR_PEER_DEAD;
+	bad.fail_test = 2;
+	assert_int_equal(messenger_create(&transport, &messenger), CHOIR_SUCCESS);
+	for (int endpoint = 1; endpoint < 3; endpoint++)
+		assert_int_equal(messenger_send(messenger, endpoint, &header, "abc", 3, &in_flight), CHOIR_SUCCESS);
+	assert_int_equal(messenger_drive(messenger, &progress), CHOIR_SUCCESS);
+	assert_int_equal(in_flight, 1);
+	assert_true(messenger_lost(messenger, 2));
+	assert_false(messenger_lost(messenger, 1));
+	assert_int_equal(messenger_drive(messenger, &progress), CHOIR_SUCCESS);
+	assert_int_equal(in_flight, 1);
+	assert_int_equal(bad.aborts, 0);
+	messenger_release(messenger);
+	assert_int_equal(bad.aborts, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(strangers_are_refused),    cmocka_unit_test(abort_ends_sends),
 		cmocka_unit_test(a_send_without_memory_is_not_the_end),
+		cmocka_unit_test(a_lost_endpoint_is_not_the_end), cmocka_unit_test(a_send_in_flight_is_lost),
 		cmocka_unit_test(detach_forgets_in_flight), cmocka_unit_test(closing_with_sends_in_flight_is_safe),
 		cmocka_unit_test(a_failure_is_final),
 	};

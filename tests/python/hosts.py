@@ -3,12 +3,14 @@
 
 usage: hosts.py [plain | torch [TURNS]]: so many starts one after another, each of which must end by itself within its
 time; hosts.py lightgbm ARGUMENT...: the example that compares trees; hosts.py lengths: which messages the ranks agree
-on.   77: the program's package is not there.
+on; hosts.py killed: rank 1 is killed, and rank 0 is told within a second.   77: the program's package is not there.
 """
 
 import ctypes
 import importlib.util
 import os
+import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -71,7 +73,26 @@ def lengths():
         print(comm.describe()["message_bytes"])
 
 
-PROGRAMS = {"plain": plain, "torch": torch, "lengths": lengths}
+def die(keyed):
+    """Rank 1 is killed while rank 0 waits for its call; told as the program KILLED of test_lightgbm.py tells it."""
+    import choir
+    import numpy as np
+
+    x = np.ones(1000)
+    comm = choir.from_environment(deadline=60, keyed=keyed)
+    try:
+        for turn in range(20):
+            if turn == 10 and comm.rank == 1:
+                print(f"died at {time.monotonic()}", flush=True)
+                os.kill(os.getpid(), signal.SIGKILL)
+            comm.allreduce(x, key=f"turn {turn}" if keyed else None)
+    except choir.PeerDeadError as error:
+        print(f"told at {time.monotonic()}: {error}", flush=True)
+
+
+PROGRAMS = {
+    "plain": plain, "torch": torch, "lengths": lengths, "die": lambda: die(False), "die_keyed": lambda: die(True),
+}  # fmt: skip
 APART = "processes 0 and 1 of one machine are in different network namespaces"
 
 
@@ -86,7 +107,7 @@ def start(host, rank, port, program, log, settings_of_1):
     )
 
 
-def run(program, turn=0, **settings_of_1):
+def run(program, turn=0, status_of_1=0, **settings_of_1):
     """What the two ranks said; rank 1 has some more settings in its environment."""
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
@@ -96,7 +117,7 @@ def run(program, turn=0, **settings_of_1):
         finally:
             for one in both:
                 one.kill()
-    assert [one.returncode for one in both] == [0, 0], (turn, said)
+    assert [one.returncode for one in both] == [0, status_of_1], (turn, said)
     return said
 
 
@@ -125,12 +146,40 @@ def agree():
     assert run(program, 1, UCX_RNDV_THRESH="32K") == ["16384\n"] * 2
 
 
+def told(program):
+    """The error names the rank within a second, of which a loaded machine may need several tries."""
+    for turn in range(5):
+        said = run(program, turn, -signal.SIGKILL)
+        sentence = re.search(r"told at ([\d.]+): (.*rank 1.* dead.*)", said[0])
+        assert sentence, said
+        seconds = float(sentence[1]) - float(re.search(r"died at ([\d.]+)", said[1])[1])
+        print(f"{seconds:.2f} s: {sentence[2]}")
+        if seconds < 1:
+            return
+    sys.exit(f"told after {seconds} s")
+
+
+def killed():
+    for name in ("die", "die_keyed"):
+        told(f"{__file__} {name} rank")
+    if importlib.util.find_spec("lightgbm") is None:
+        return
+    from test_lightgbm import KILLED
+
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder) / "killed.py"
+        program.write_text(KILLED)
+        told(str(program))
+
+
 if __name__ == "__main__":
     chosen = sys.argv[1] if len(sys.argv) > 1 else "plain"
     if sys.argv[2:] == ["rank"]:
         PROGRAMS[chosen]()
     elif chosen == "lengths":
         agree()
+    elif chosen == "killed":
+        killed()
     elif chosen != "plain" and importlib.util.find_spec(chosen) is None:
         print(f"skipped: there is no {chosen} here")
         sys.exit(77)

@@ -2,6 +2,7 @@
 /* Worlds over a bad network: what is late or out of order makes no difference; what is lost, and a rank that is dead,
  * ends in an error that names it.  Never a wrong result, never a hang. */
 #include "exec/comm.h"
+#include "lib/ranks.h"
 #include "net/hub.h"
 #include "world/flight.h"
 #include "world/gate.h"
@@ -177,7 +178,7 @@ static void one_dead(struct world *world, int rank, choir_comm *comm, void *arg)
 	line_up();
 	call.deadline_ms = 1000; /* on a busy machine the living need some of it */
 	st = sum_start(&sum, comm, 20000, 1, &call, false);
-	snprintf(words, sizeof words, "waits for rank %d (nothing was heard from it)", dead);
+	snprintf(words, sizeof words, "waits for rank %d (", dead); /* nothing was heard from it, or no more */
 	if (st != CHOIR_TIMEOUT || (rank != dead && !says(choir_last_error(), words)))
 		world_fail(world, rank, "dead: %s: \"%s\" does not say %s", choir_status_name(st), choir_last_error(),
 		           words);
@@ -194,6 +195,73 @@ static void test_dead(void **state)
 
 			run_with(n, 1, 20000, &none, one_dead, &dead);
 		}
+}
+
+/* A transport that tells of lost peers: all others name it, those too that wait for somebody else, and within a second,
+ * of which a loaded machine may need several tries. */
+struct loss {
+	int dead;
+	bool keyed;
+	_Atomic int slowest_ms;
+};
+
+static void one_lost(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	struct loss *loss = arg;
+	struct hub_faults faults = { .dead = true, .dead_endpoint = loss->dead, .refuses = true };
+	choir_call call = CHOIR_CALL_INIT;
+	char words[64];
+	struct sum sum;
+	int64_t start;
+
+	call.key = loss->keyed ? "first" : NULL;
+	OK(sum_start(&sum, comm, 2000, 1, &call, false));
+	CHECK(sum_is(&sum, world->n));
+	sum_free(&sum);
+	line_up();
+	if (rank == 0)
+		set_faults(world, &faults);
+	line_up();
+	call.key = loss->keyed ? "second" : NULL;
+	if (rank != loss->dead) {
+		start = rank_now_ms();
+		snprintf(words, sizeof words, "rank %d is dead|allreduce", loss->dead);
+		if (loss->keyed)
+			snprintf(words, sizeof words, "key 'second' by rank %d, which is dead", loss->dead);
+		SAYS(sum_start(&sum, comm, 20000, 1, &call, false), CHOIR_PEER_DEAD, words);
+		start = rank_now_ms() - start;
+		if (start > atomic_load(&loss->slowest_ms)) /* one that another rank's replaces is no matter */
+			atomic_store(&loss->slowest_ms, (int)start);
+		sum_free(&sum);
+		IS(choir_comm_status(comm), CHOIR_PEER_DEAD);
+	}
+	line_up();
+	if (rank == loss->dead)
+		OK(choir_comm_abort(comm));
+}
+
+static int lose(int n, int dead, bool keyed)
+{
+	struct loss loss = { .dead = dead, .keyed = keyed };
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+
+	config.keyed = keyed;
+	run_config(&config, n, 1, 60000, &(struct hub_faults){ 0 }, one_lost, &loss);
+	return atomic_load(&loss.slowest_ms);
+}
+
+static void test_lost_peer(void **state)
+{
+	(void)state;
+	for (int keyed = 0; keyed < 2; keyed++)
+		for (int n = 2; n <= 5; n++)
+			for (int dead = 0; dead < n; dead += 2) {
+				int slowest_ms = 1000;
+
+				for (int tries = 0; tries < 5 && slowest_ms >= 1000; tries++)
+					slowest_ms = lose(n, dead, keyed);
+				assert_in_range(slowest_ms, 0, 999);
+			}
 }
 
 /* A receive from the dead, and a send to it, which may succeed: nothing hangs. */
@@ -224,7 +292,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_late_and_reordered),
 		cmocka_unit_test(test_keyed_reordered), cmocka_unit_test(test_lost),
-		                            cmocka_unit_test(test_dead), cmocka_unit_test(test_dead_pair) };
+		                            cmocka_unit_test(test_dead), cmocka_unit_test(test_lost_peer),
+		                            cmocka_unit_test(test_dead_pair) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();
