@@ -61,6 +61,24 @@ void call_leave_all(int n, choir_comm *const *comms)
 		comm_leave(comms[i]);
 }
 
+/* A rank that is there twice would wait for another one that is not. */
+static choir_status check_distinct(const char *call, int n, choir_comm *const *comms)
+{
+	bool *seen = n > 1 ? calloc((size_t)comms[0]->n, sizeof *seen) : NULL;
+	choir_status st = CHOIR_SUCCESS;
+
+	if (n > 1 && seen == NULL)
+		return error_no_memory("ranks of a call", (size_t)comms[0]->n);
+	for (int i = 0; i < n && n > 1 && st == CHOIR_SUCCESS; i++) {
+		if (seen[comms[i]->rank])
+			st = error_set(CHOIR_ARGUMENT, "%s: comms[%d] is rank %d, which is there twice", call, i,
+			               comms[i]->rank);
+		seen[comms[i]->rank] = true;
+	}
+	free(seen);
+	return st;
+}
+
 choir_status call_check_comms(const char *call, int n, choir_comm *const *comms)
 {
 	if (in_callback())
@@ -72,7 +90,7 @@ choir_status call_check_comms(const char *call, int n, choir_comm *const *comms)
 		if (comms[i]->context != comms[0]->context)
 			return error_set(CHOIR_ARGUMENT, "%s: comms[%d] is of another comm than comms[0]", call, i);
 	}
-	return CHOIR_SUCCESS;
+	return check_distinct(call, n, comms);
 }
 
 choir_status call_named(choir_status st, const choir_call *given)

@@ -17,8 +17,8 @@ choir_status call_enter(const char *call, choir_comm *comm);
 choir_status call_enter_all(const char *call, int n, choir_comm *const *comms);
 void call_leave_all(int n, choir_comm *const *comms);
 
-/* call_check_comms: n local handles of one comm, outside callbacks and groups: where one thread calls for several
- * ranks. */
+/* call_check_comms: n local handles of one comm, each once, outside callbacks and groups: where one thread calls for
+ * several ranks. */
 choir_status call_check_comms(const char *call, int n, choir_comm *const *comms);
 
 /* call_named: returns st; the sentence of a failure is given the name that the caller gave the call, unless it holds

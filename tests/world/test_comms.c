@@ -291,11 +291,42 @@ static void test_mixed_devices(void **state)
 	}
 }
 
+#define TWICE(expr)                                                                    \
+	do {                                                                           \
+		assert_int_equal(expr, CHOIR_ARGUMENT);                                \
+		assert_true(says(choir_last_error(), "comms[1] is rank 0|there twice")); \
+	} while (0)
+
+/* Such a call would wait for the rank that is left out.  The comm is as good as new. */
+static void test_a_rank_twice(void **state)
+{
+	static const int colors[2] = { 0, 0 }, keys[2] = { 0, 1 }, ranks[2] = { 0, 1 };
+	choir_comm_group all;
+
+	(void)state;
+	assert_int_equal(choir_comm_group_parse("all", &all), CHOIR_SUCCESS);
+	for (int n = 1; n <= 2; n++) {
+		choir_comm *twice[2], *made[2];
+		struct world world;
+		void *memory[2];
+
+		world_begin(&world, n, NULL);
+		twice[0] = twice[1] = world.comms[0];
+		TWICE(choir_comm_split_local(2, twice, colors, keys, made));
+		TWICE(choir_comm_group_split_local(2, twice, &all, NULL, made));
+		TWICE(choir_comm_create_group_local(2, twice, "twice", ranks, n, NULL, made));
+		TWICE(choir_mem_alloc_local(2, twice, 4096, memory, NULL));
+		assert_int_equal(choir_mem_alloc_local(n, world.comms, 4096, memory, NULL), CHOIR_SUCCESS);
+		world_end(&world);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_splits), cmocka_unit_test(test_split_local), cmocka_unit_test(test_split_halves),
 		cmocka_unit_test(test_layouts), cmocka_unit_test(test_rules), cmocka_unit_test(test_mixed_devices),
+		cmocka_unit_test(test_a_rank_twice),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
