@@ -12,12 +12,11 @@ struct compute {
 	cl_program program;
 	cl_kernel kernel;
 	cl_mem out;
-	size_t items;
-	double rounds_per_us;
+	double rounds_per_us; /* of all groups together */
 };
 
-/* compute_open: false, on all ranks, if a device cannot; it has been said then.  Collective: all ranks calibrate at
- * once, since they may share cores. */
+/* compute_open: finds out how much work a microsecond is; false, on all ranks, if a device cannot, which has been said
+ * then.  Collective: all ranks calibrate at once, since they may share cores. */
 bool compute_open(struct compute *compute, struct world *world, choir_device *device);
 void compute_close(struct compute *compute);
 
