@@ -144,8 +144,8 @@ CHOIR_API choir_status choir_scatterv(choir_comm *comm, choir_buffer send, const
 
 /* choir_scan, choir_exscan: recv of rank r = op over ranks 0 to r (exscan: 0 to r - 1) of send, folded from left to
  * right in rank order by every algorithm.  So the bits are the same for every layout and algorithm, but those of types
- * that are rounded on the way (16 and 8 bit floats).  Rank 0's recv of an exscan is ignored.  UNSUPPORTED: mean; local
- * in an exscan. */
+ * that are rounded on the way (16 and 8 bit floats), for which order=ranks promises it.  Rank 0's recv of an exscan is
+ * ignored.  UNSUPPORTED: mean; local in an exscan. */
 CHOIR_API choir_status choir_scan(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t count,
                                   choir_dtype dtype, choir_op op, const choir_call *call, choir_event **event_p);
 CHOIR_API choir_status choir_exscan(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t count,

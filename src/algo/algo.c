@@ -186,8 +186,8 @@ const struct algorithm algorithms[] = {
 	    "shared memory: each rank folds a slice for all, one pass"),
 	RANKS(ONCE, SCAN, "slots", prefix_slots_unfit, prefix_slots,
 	      "one node: rank r folds r+1 inputs, one wait a chunk"),
-	RANKS(ONCE, SCAN, "pairwise", prefix_pairwise_unfit, prefix_pairwise,
-	    "network, short: one round, to all ranks after it"),
+	RANKS(ONCE, SCAN, "pairwise", fit_network, prefix_pairwise,
+	    "network, short: one round, to all ranks after it, one rounding"),
 	RANKS(RANKS, SCAN, "chain", fit_network, prefix_chain, "network, long: pieces folded along all ranks"),
 
 	RANKS(ONCE, EXSCAN, "single", fit_single, single_prefix, "one rank alone"),
@@ -195,8 +195,8 @@ const struct algorithm algorithms[] = {
 	    "shared memory: each rank folds a slice for all, one pass"),
 	RANKS(ONCE, EXSCAN, "slots", prefix_slots_unfit, prefix_slots,
 	      "one node: rank r folds r+1 inputs, one wait a chunk"),
-	RANKS(ONCE, EXSCAN, "pairwise", prefix_pairwise_unfit, prefix_pairwise,
-	    "network, short: one round, to all ranks after it"),
+	RANKS(ONCE, EXSCAN, "pairwise", fit_network, prefix_pairwise,
+	    "network, short: one round, to all ranks after it, one rounding"),
 	RANKS(RANKS, EXSCAN, "chain", fit_network, prefix_chain, "network, long: pieces folded along all ranks"),
 
 	ROW(BARRIER, "single", fit_single, single_nothing, "one rank alone"),

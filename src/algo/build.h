@@ -102,7 +102,6 @@ choir_status prefix_slots(const struct algo_in *in, struct plan *plan);
 const char *prefix_slots_unfit(const struct algo_in *in);
 choir_status prefix_chain(const struct algo_in *in, struct plan *plan);
 choir_status prefix_pairwise(const struct algo_in *in, struct plan *plan);
-const char *prefix_pairwise_unfit(const struct algo_in *in);
 
 choir_status barrier_flags(const struct algo_in *in, struct plan *plan);
 choir_status barrier_dissemination(const struct algo_in *in, struct plan *plan);
