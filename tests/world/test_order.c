@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* order=ranks: the bits of a gather and a fold on one rank, whatever the layout, the algorithm, the length and the cut
- * into calls.  Random cases on 8 ranks as 1, 2, 4 and 8 nodes; CHOIR_TEST_LONG: 10 000 of them. */
-#include "algo/algo.h"
-#include "base/dtype.h"
+ * into calls, and the memory.  Random cases on 8 ranks as 1, 2, 4 and 8 nodes; CHOIR_TEST_LONG: 10 000 of them.
+ * CHOIR_TEST_SEED: others. */
 #include "exec/comm.h"
-#include "kern/reduce.h"
-#include "world/world.h"
+#include "quick.h"
+#include "world/memory.h"
+#include "world/order_case.h"
 
-#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,352 +15,252 @@
 
 #include <cmocka.h>
 
-enum { RANKS = 8, MOST_COUNT = 20000, MOST_CUTS = 4, ELEM_BYTES = 16, QUICK_CASES = 60, LONG_CASES = 2500 };
+enum { RANKS = ORDER_RANKS, QUICK_CASES = 12, FEW_CASES = 20, CASES = 60, LONG_CASES = 2500 };
 
-enum kind { ALLREDUCE, REDUCE, REDUCE_SCATTER, REDUCE_SCATTERV, LIST, PERSISTENT, SPARSE, KINDS };
-
-/* What all ranks do in a case; the same on all of them. */
-struct plot {
-	enum kind kind;
-	choir_dtype dtype;
-	choir_op op;
-	size_t count, counts[RANKS], cuts[MOST_CUTS + 1];
-	int n_cuts, root;
-	bool in_place;
-	char options[64];
+struct trial {
+	uint64_t first; /* number of the first case */
+	int n;
+	const char *options;    /* in place of those of the case */
+	int differ;             /* results that were not those of the fold */
+	int dense, named, done; /* rank 0: dense cases; with an algorithm's name; that the algorithm could do */
 };
 
-/* What a rank has: its input, all ranks' inputs, the wanted results, and what came. */
+/* What a rank has of a case. */
 struct hoard {
-	unsigned char *all[RANKS], *want, *got;
+	struct order_case c;
+	uint64_t number;
+	unsigned char *all[RANKS], *want; /* all ranks' inputs; the wanted result */
+	struct memory send, recv;
+	choir_buffer in, out;
 	int64_t *indices, *came;
 };
 
-struct trial {
-	int first, n;        /* numbers of the cases */
-	const char *options; /* in place of those of the case */
-	int differ;          /* results that were not those of the fold */
-};
-
-static uint64_t next(uint64_t *state)
+static choir_buffer element(const struct hoard *hoard, choir_buffer buffer, size_t from)
 {
-	uint64_t x = *state += 0x9e3779b97f4a7c15u;
-
-	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-	x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-	return x ^ (x >> 31);
+	buffer.offset_bytes += from * choir_dtype_bytes(hoard->c.dtype);
+	return buffer;
 }
 
-static size_t below(uint64_t *state, size_t n)
+static choir_status persistent(choir_comm *comm, const struct order_case *c, choir_buffer in, choir_buffer out,
+                               size_t count, const choir_call *call)
 {
-	return (size_t)(next(state) % n);
-}
-
-static enum collective collective_of(enum kind kind)
-{
-	switch (kind) {
-	case REDUCE: return COLLECTIVE_REDUCE;
-	case REDUCE_SCATTER: return COLLECTIVE_REDUCE_SCATTER;
-	case REDUCE_SCATTERV: return COLLECTIVE_REDUCE_SCATTERV;
-	default: return COLLECTIVE_ALLREDUCE;
-	}
-}
-
-/* Half of the dense cases name one of the algorithms that keep the order. */
-static void draw_algorithm(uint64_t *random, const choir_comm *comm, struct plot *plot)
-{
-	enum plan_order least = dtype_is_narrow(plot->dtype) ? PLAN_ORDER_ONCE : PLAN_ORDER_RANKS;
-	size_t pick = below(random, n_algorithms);
-
-	snprintf(plot->options, sizeof plot->options, "order=ranks");
-	for (size_t i = 0; i < n_algorithms && below(random, 2) == 0; i++) {
-		const struct algorithm *algorithm = &algorithms[(pick + i) % n_algorithms];
-		bool one_node = comm->layout.n_nodes == 1;
-		bool network = strcmp(algorithm->name, "pairwise") == 0 || strstr(algorithm->name, "_") != NULL;
-
-		if (algorithm->collective != collective_of(plot->kind) || algorithm->fold_order < least ||
-		    strcmp(algorithm->name, "single") == 0 || strcmp(algorithm->name, "direct_oneshot") == 0 ||
-		    (!one_node && !network))
-			continue;
-		snprintf(plot->options, sizeof plot->options, "order=ranks, algorithm=%s", algorithm->name);
-		return;
-	}
-}
-
-static struct plot draw(int number, const choir_comm *comm)
-{
-	static const choir_dtype dtypes[] = { CHOIR_F32, CHOIR_F64,    CHOIR_F16,     CHOIR_BF16,
-		                              CHOIR_F32, CHOIR_F8E4M3, CHOIR_F8E5M2,  CHOIR_F32_I32,
-		                              CHOIR_F64, CHOIR_BF16,   CHOIR_F64_I32, CHOIR_F16 };
-	static const choir_op ops[] = { CHOIR_OP_SUM,  CHOIR_OP_PROD, CHOIR_OP_MEAN, CHOIR_OP_SQUARE_ADD,
-		                        CHOIR_OP_MIN, CHOIR_OP_MAX };
-	uint64_t random = (uint64_t)number << 20;
-	struct plot plot = { .kind = (enum kind)below(&random, KINDS),
-		             .dtype = dtypes[below(&random, sizeof dtypes / sizeof *dtypes)],
-		             .op = ops[below(&random, 6)],
-		             .root = (int)below(&random, RANKS),
-		             .in_place = below(&random, 2) };
-	size_t most = below(&random, 4) ? 600 : MOST_COUNT, left;
-
-	plot.count = left = RANKS + below(&random, most - RANKS);
-	for (int r = 0; r < RANKS; r++)
-		left -= plot.counts[r] = r == RANKS - 1 ? left : below(&random, left + 1) / (size_t)(RANKS / 2);
-	if (plot.kind == SPARSE && plot.op == CHOIR_OP_SQUARE_ADD)
-		plot.op = CHOIR_OP_SUM; /* there each rank rounds its squares to the data type */
-	if (dtype_kind(plot.dtype) == KIND_PAIR) {
-		plot.op = plot.op % 2 ? CHOIR_OP_MINLOC : CHOIR_OP_MAXLOC;
-		plot.kind = plot.kind == SPARSE ? REDUCE : plot.kind;
-	}
-	if (plot.kind == REDUCE_SCATTER)
-		plot.count -= plot.count % RANKS;
-	plot.n_cuts = 1 + (int)below(&random, MOST_CUTS);
-	for (int i = 1; i < plot.n_cuts; i++)
-		plot.cuts[i] = plot.cuts[i - 1] + below(&random, plot.count - plot.cuts[i - 1]);
-	plot.cuts[plot.n_cuts] = plot.count;
-	draw_algorithm(&random, comm, &plot);
-	return plot;
-}
-
-/* Zeros of both signs and infinities too: of equal values with one index the first rank's is kept. */
-static void put_pair(uint64_t bits, choir_dtype dtype, unsigned char *to)
-{
-	static const double values[] = { 0, -0.0, 1, -1, INFINITY, -INFINITY, 2, 2 };
-	choir_f64_i32 wide = { .value = values[bits >> 8 & 7], .index = (int32_t)(bits & 3) };
-	choir_f32_i32 narrow = { .value = (float)wide.value, .index = wide.index };
-
-	if (dtype == CHOIR_F64_I32)
-		memcpy(to, &wide, sizeof wide);
-	else
-		memcpy(to, &narrow, sizeof narrow);
-}
-
-/* Finite, and far apart. */
-static unsigned char tiny_value(uint64_t bits, choir_dtype dtype)
-{
-	unsigned char size = (unsigned char)(dtype == CHOIR_F8E4M3 ? 8 + bits % 104 : 32 + bits % 64);
-
-	return (unsigned char)((bits >> 40 & 1) << 7 | (bits >> 41 & 31 ? size : 0));
-}
-
-/* Of signs and magnitudes whose sums depend on their order; some zeros of both signs. */
-static void put_value(uint64_t bits, choir_dtype dtype, choir_op op, unsigned char *to)
-{
-	double spread = op == CHOIR_OP_PROD ? 1 : (double)(1u << bits % 11);
-	double value = (1 + (double)(bits >> 12 & 0xfffff) / 0x100000) * spread * (bits >> 40 & 1 ? 1 : -1);
-	float narrow = (float)(bits >> 41 & 31 ? value : 0 * value);
-	uint32_t word;
-	uint16_t half;
-
-	memcpy(&word, &narrow, sizeof word);
-	switch (dtype) {
-	case CHOIR_F8E4M3:
-	case CHOIR_F8E5M2: *to = tiny_value(bits, dtype); return;
-	case CHOIR_F32_I32:
-	case CHOIR_F64_I32: put_pair(bits, dtype, to); return;
-	case CHOIR_F64: memcpy(to, &value, sizeof value); return;
-	case CHOIR_F32: memcpy(to, &narrow, sizeof narrow); return;
-	case CHOIR_BF16: half = (uint16_t)(word >> 16); break;
-	default: half = (uint16_t)((word >> 16 & 0x8000) | (word << 1 ? ((word >> 13) - (112u << 10)) & 0x7fff : 0));
-	}
-	memcpy(to, &half, sizeof half);
-}
-
-static void fill(struct hoard *hoard, const struct plot *plot, int number)
-{
-	size_t bytes = choir_dtype_bytes(plot->dtype);
-	struct reduce_call fold = { .dtype = plot->dtype,
-		                    .op = plot->op,
-		                    .n_src = RANKS,
-		                    .final = true,
-		                    .n_ranks = RANKS,
-		                    .factor = 1,
-		                    .n_dst = 1,
-		                    .nt_from = 1,
-		                    .count = plot->count };
-	void *want = hoard->want;
-
-	for (int r = 0; r < RANKS; r++) {
-		uint64_t random = ((uint64_t)number * RANKS + (uint64_t)r) << 24;
-
-		for (size_t i = 0; i < plot->count; i++)
-			put_value(next(&random), plot->dtype, plot->op, hoard->all[r] + i * bytes);
-	}
-	reduce_host(&fold, &want, (const void *const *)hoard->all);
-}
-
-static choir_status part(choir_comm *comm, const struct plot *plot, const choir_call *call, size_t from, size_t to,
-                         unsigned char *send, unsigned char *recv)
-{
-	size_t bytes = choir_dtype_bytes(plot->dtype), n = to - from;
-	choir_buffer in = choir_host(send + from * bytes), out = choir_host(recv + from * bytes);
-	choir_tensor halves[2] = { { in, out, n / 2, plot->dtype },
-		                   { choir_host(send + (from + n / 2) * bytes),
-				     choir_host(recv + (from + n / 2) * bytes), n - n / 2, plot->dtype } };
 	choir_request *request;
-	choir_status st;
+	choir_status st = choir_allreduce_init(comm, in, out, count, c->dtype, c->op, call, &request);
 
-	switch (plot->kind) {
-	case REDUCE: return choir_reduce(comm, in, out, n, plot->dtype, plot->op, plot->root, call, NULL);
-	case LIST: return choir_allreduce_multi(comm, halves, 2, plot->op, call, NULL);
-	case PERSISTENT:
-		st = choir_allreduce_init(comm, in, out, n, plot->dtype, plot->op, call, &request);
-		if (st == CHOIR_SUCCESS)
-			st = choir_start(request, NULL, NULL);
-		if (st == CHOIR_SUCCESS)
-			choir_request_free(request);
+	if (st != CHOIR_SUCCESS)
 		return st;
-	default: return choir_allreduce(comm, in, out, n, plot->dtype, plot->op, call, NULL);
+	st = choir_start(request, NULL, NULL);
+	choir_request_free(request);
+	return st;
+}
+
+/* The elements [from, to) of the vector. */
+static choir_status part(choir_comm *comm, const struct hoard *hoard, const choir_call *call, size_t from, size_t to)
+{
+	const struct order_case *c = &hoard->c;
+	size_t n = to - from, half = from + n / 2;
+	choir_buffer in = element(hoard, hoard->in, from), out = element(hoard, hoard->out, from);
+	choir_tensor halves[2] = { { in, out, n / 2, c->dtype },
+		                   { element(hoard, hoard->in, half), element(hoard, hoard->out, half), n - n / 2,
+		                     c->dtype } };
+
+	switch (c->kind) {
+	case ORDER_REDUCE:
+		return choir_reduce(comm, in, out, n, c->dtype, c->op, c->root, call, NULL);
+	case ORDER_REDUCE_LIST:
+		return choir_reduce_multi(comm, halves, 2, c->op, c->root, call, NULL);
+	case ORDER_LIST:
+		return choir_allreduce_multi(comm, halves, 2, c->op, call, NULL);
+	case ORDER_SCAN:
+		return choir_scan(comm, in, out, n, c->dtype, c->op, call, NULL);
+	case ORDER_EXSCAN:
+		return choir_exscan(comm, in, out, n, c->dtype, c->op, call, NULL);
+	case ORDER_PERSISTENT:
+		return persistent(comm, c, in, out, n, call);
+	default:
+		return choir_allreduce(comm, in, out, n, c->dtype, c->op, call, NULL);
 	}
 }
 
 /* All in one call: which blocks the ranks get depends on the length. */
-static choir_status scatter(choir_comm *comm, const struct plot *plot, const choir_call *call, unsigned char *send,
-                            unsigned char *recv)
+static choir_status scatter(choir_comm *comm, const struct hoard *hoard, const choir_call *call)
 {
-	if (plot->kind == REDUCE_SCATTERV)
-		return choir_reduce_scatterv(comm, choir_host(send), choir_host(recv), plot->counts, plot->dtype,
-		                             plot->op, call, NULL);
-	return choir_reduce_scatter(comm, choir_host(send), choir_host(recv), plot->count / RANKS, plot->dtype,
-	                            plot->op, call, NULL);
+	const struct order_case *c = &hoard->c;
+	choir_tensor whole = { hoard->in, hoard->out, c->count / RANKS, c->dtype };
+
+	if (c->kind == ORDER_REDUCE_SCATTERV)
+		return choir_reduce_scatterv(comm, hoard->in, hoard->out, c->counts, c->dtype, c->op, call, NULL);
+	if (c->kind == ORDER_SCATTER_LIST)
+		return choir_reduce_scatter_multi(comm, &whole, 1, c->op, call, NULL);
+	return choir_reduce_scatter(comm, hoard->in, hoard->out, c->count / RANKS, c->dtype, c->op, call, NULL);
 }
 
-static choir_status sparse(choir_comm *comm, const struct plot *plot, const choir_call *call, struct hoard *hoard,
-                           unsigned char *send, unsigned char *recv)
+static choir_status sparse(choir_comm *comm, struct hoard *hoard, const choir_call *call)
 {
-	size_t n_ind = plot->count, n_val = plot->count;
+	const struct order_case *c = &hoard->c;
+	size_t n_ind = c->count, n_val = c->count;
 
-	for (size_t i = 0; i < plot->count; i++)
+	for (size_t i = 0; i < c->count; i++)
 		hoard->indices[i] = (int64_t)(3 * i);
-	return choir_sparse_allreduce(comm, choir_host(hoard->indices), plot->count, choir_host(send), plot->count,
-	                              choir_host(hoard->came), &n_ind, choir_host(recv), &n_val, CHOIR_I64, plot->dtype,
-	                              plot->op, NULL, call, NULL);
+	return choir_sparse_allreduce(comm, choir_host(hoard->indices), c->count, hoard->in, c->count,
+	                              choir_host(hoard->came), &n_ind, hoard->out, &n_val, CHOIR_I64, c->dtype, c->op,
+	                              NULL, call, NULL);
 }
 
-/* The elements [*from, *from + *n) of the result that this rank has. */
-static void span_of(const struct plot *plot, int rank, size_t *from, size_t *n)
+/* From new inputs. */
+static choir_status calls(choir_comm *comm, struct hoard *hoard, const char *options)
 {
-	*from = 0;
-	*n = plot->kind == REDUCE && rank != plot->root ? 0 : plot->count;
-	if (plot->kind == REDUCE_SCATTER) {
-		*n = plot->count / RANKS;
-		*from = *n * (size_t)rank;
-	} else if (plot->kind == REDUCE_SCATTERV) {
-		for (int r = 0; r < rank; r++)
-			*from += plot->counts[r];
-		*n = plot->counts[rank];
-	}
-}
+	const struct order_case *c = &hoard->c;
+	int rank = choir_comm_rank(comm);
+	choir_call call = CHOIR_CALL_INIT;
+	choir_status st = CHOIR_SUCCESS;
 
-static choir_status call_all(choir_comm *comm, const struct plot *plot, const choir_call *call, struct hoard *hoard,
-                             unsigned char *send, unsigned char *recv)
-{
-	if (plot->kind == SPARSE)
-		return sparse(comm, plot, call, hoard, send, recv);
-	if (plot->kind == REDUCE_SCATTER || plot->kind == REDUCE_SCATTERV)
-		return scatter(comm, plot, call, send, recv);
-	for (int i = 0; i < plot->n_cuts; i++) {
-		choir_status st = part(comm, plot, call, plot->cuts[i], plot->cuts[i + 1], send, recv);
-
-		if (st != CHOIR_SUCCESS)
-			return st;
-	}
-	return CHOIR_SUCCESS;
+	call.options = options;
+	if (c->op == CHOIR_OP_PREMUL_SUM)
+		call.factor = order_case_factor(rank);
+	order_case_fill(c, hoard->number, rank, hoard->all, hoard->want);
+	memcpy(memory_payload(&hoard->send), hoard->all[rank], c->count * choir_dtype_bytes(c->dtype));
+	memory_push(&hoard->send);
+	if (c->kind == ORDER_SPARSE)
+		return sparse(comm, hoard, &call);
+	if (order_case_blocks(c))
+		return scatter(comm, hoard, &call);
+	for (int i = 0; i < c->n_cuts && st == CHOIR_SUCCESS; i++)
+		st = part(comm, hoard, &call, c->cuts[i], c->cuts[i + 1]);
+	return st;
 }
 
 /* Returns true if the result has the bits of the fold. */
-static bool play(struct world *world, int rank, choir_comm *comm, const struct trial *trial, int number,
-                 struct hoard *hoard)
+static bool play(struct world *world, int rank, choir_comm *comm, struct trial *trial, struct hoard *hoard)
 {
-	struct plot plot = draw(number, comm);
-	size_t bytes = choir_dtype_bytes(plot.dtype), from, n;
-	choir_call call = CHOIR_CALL_INIT;
-	unsigned char *recv = hoard->got;
+	const struct order_case *c = &hoard->c;
+	bool names = c->names && c->kind != ORDER_SPARSE && trial->options == NULL, in_place, refused, equal;
+	size_t bytes = choir_dtype_bytes(c->dtype), from, n;
 	choir_status st;
-	bool scatters = plot.kind == REDUCE_SCATTER || plot.kind == REDUCE_SCATTERV;
 
-	call.options = trial->options != NULL ? trial->options : plot.kind == SPARSE ? "order=ranks" : plot.options;
-	fill(hoard, &plot, number);
-	span_of(&plot, rank, &from, &n);
-	if (plot.in_place && plot.kind != SPARSE)
-		recv = hoard->all[rank] + (scatters ? from * bytes : 0);
-	st = call_all(comm, &plot, &call, hoard, hoard->all[rank], recv);
-	if (st == CHOIR_UNSUPPORTED) { /* the algorithm does not fit: the rules choose, from new inputs */
-		call.options = "order=ranks";
-		fill(hoard, &plot, number);
-		st = call_all(comm, &plot, &call, hoard, hoard->all[rank], recv);
+	order_case_span(c, choir_comm_rank(comm), &from, &n);
+	in_place = c->in_place && c->kind != ORDER_SPARSE;
+	memory_make(&hoard->send, world->device, c->device[choir_comm_rank(comm)], c->count * bytes, 0);
+	memory_make(&hoard->recv, world->device, c->device[choir_comm_rank(comm)], c->count * bytes, 16);
+	hoard->in = hoard->send.buffer;
+	hoard->out = !in_place              ? hoard->recv.buffer
+	             : order_case_blocks(c) ? element(hoard, hoard->in, from)
+	                                    : hoard->in;
+	st = calls(comm, hoard, trial->options != NULL ? trial->options : c->options);
+	refused = st == CHOIR_UNSUPPORTED && names;
+	if (refused) /* the algorithm does not fit: the rules choose */
+		st = calls(comm, hoard, "order=ranks");
+	if (!OK(st))
+		world_fail(world, rank, "case %llu: kind %d of %zu %s, %s, %s", (unsigned long long)hoard->number,
+		           (int)c->kind, c->count, choir_dtype_name(c->dtype), choir_op_name(c->op), c->options);
+	if (choir_comm_rank(comm) == 0) {
+		trial->dense += c->kind != ORDER_SPARSE;
+		trial->named += names;
+		trial->done += names && !refused;
 	}
-	if (!OK(st)) {
-		world_fail(world, rank, "case %d: kind %d, %s", number, (int)plot.kind, call.options);
-		return true;
-	}
-	return memcmp(recv, hoard->want + from * bytes, n * bytes) == 0;
+	memory_pull(in_place ? &hoard->send : &hoard->recv);
+	equal = memcmp(memory_payload(in_place ? &hoard->send : &hoard->recv) +
+	                   (in_place && order_case_blocks(c) ? from * bytes : 0),
+	               hoard->want + from * bytes, n * bytes) == 0;
+	CHECK(memory_sentinels_stand(&hoard->send) && memory_sentinels_stand(&hoard->recv));
+	memory_free(&hoard->send);
+	memory_free(&hoard->recv);
+	return st != CHOIR_SUCCESS || equal;
 }
 
 static void cases(struct world *world, int rank, choir_comm *comm, void *arg)
 {
 	struct trial *trial = arg;
-	struct hoard hoard;
+	struct hoard hoard = { .number = trial->first };
 
 	for (int r = 0; r < RANKS; r++)
-		hoard.all[r] = calloc(MOST_COUNT, ELEM_BYTES);
-	hoard.want = calloc(MOST_COUNT, ELEM_BYTES);
-	hoard.got = calloc(MOST_COUNT, ELEM_BYTES);
-	hoard.indices = calloc(MOST_COUNT, sizeof *hoard.indices);
-	hoard.came = calloc(MOST_COUNT, sizeof *hoard.came);
-	for (int i = 0; i < trial->n && world->failure[0] == '\0'; i++)
-		if (!play(world, rank, comm, trial, trial->first + i, &hoard)) {
-			struct plot plot = draw(trial->first + i, comm);
-
-			__atomic_add_fetch(&trial->differ, 1, __ATOMIC_RELAXED);
-			if (trial->options == NULL)
-				world_fail(world, rank, "case %d: kind %d of %zu %s, %s, %s: other bits",
-				           trial->first + i, (int)plot.kind, plot.count, choir_dtype_name(plot.dtype),
-				           choir_op_name(plot.op), plot.options);
-		}
+		hoard.all[r] = calloc(ORDER_MOST_COUNT, ORDER_ELEM_BYTES);
+	hoard.want = calloc(ORDER_MOST_COUNT, ORDER_ELEM_BYTES);
+	hoard.indices = calloc(ORDER_MOST_COUNT, sizeof *hoard.indices);
+	hoard.came = calloc(ORDER_MOST_COUNT, sizeof *hoard.came);
+	for (int i = 0; i < trial->n && world->failure[0] == '\0'; i++, hoard.number++) {
+		hoard.c = order_case_draw(hoard.number, comm->layout.n_nodes);
+		if (play(world, rank, comm, trial, &hoard))
+			continue;
+		__atomic_add_fetch(&trial->differ, 1, __ATOMIC_RELAXED);
+		if (trial->options == NULL)
+			world_fail(world, rank, "case %llu: kind %d of %zu %s, %s, %s: other bits",
+			           (unsigned long long)hoard.number, (int)hoard.c.kind, hoard.c.count,
+			           choir_dtype_name(hoard.c.dtype), choir_op_name(hoard.c.op), hoard.c.options);
+	}
 	for (int r = 0; r < RANKS; r++)
 		free(hoard.all[r]);
 	free(hoard.want);
-	free(hoard.got);
 	free(hoard.indices);
 	free(hoard.came);
 }
 
 static const int layouts[] = { 8, 4, 2, 1 };
 
+static uint64_t seed(void)
+{
+	const char *text = getenv("CHOIR_TEST_SEED");
+
+	return text != NULL ? strtoull(text, NULL, 10) : 0;
+}
+
 static void same_bits_on_all_layouts(void **state)
 {
-	int n = getenv("CHOIR_TEST_LONG") != NULL ? LONG_CASES : QUICK_CASES;
+	int n = getenv("CHOIR_TEST_LONG") != NULL ? LONG_CASES : quick_wanted() ? QUICK_CASES : CASES;
+	int dense = 0, named = 0, done = 0;
 
 	(void)state;
 	for (int l = 0; l < 4; l++) {
-		struct trial trial = { .first = l * n, .n = n };
+		struct trial trial = { .first = seed() + (uint64_t)(l * n), .n = n };
 
 		world_run_at(RANKS, layouts[l], 120000, cases, &trial);
+		dense += trial.dense;
+		named += trial.named;
+		done += trial.done;
 	}
+	print_message("%d dense cases, %d by an algorithm's name, which could do %d\n", dense, named, done);
+	assert_true(named > dense * 4 / 10 && done > dense * 3 / 10);
 }
 
 /* The data would show another order: without the promise some results on 8 nodes have other bits. */
 static void without_it_bits_differ(void **state)
 {
-	struct trial trial = { .n = 20, .options = "order=any" };
+	struct trial trial = { .n = FEW_CASES, .options = "order=any" };
 
 	(void)state;
 	world_run_at(RANKS, 1, 120000, cases, &trial);
 	assert_true(trial.differ > 0);
 }
 
-/* The comm's setting, and the environment's, hold for calls that say nothing. */
+/* In a comm whose ranks are other ones, and those of a node not one behind the other. */
+static void cases_of_split(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	choir_comm *part = NULL;
+
+	OK(choir_comm_split(comm, 0, rank * 3 % RANKS, &part));
+	if (part != NULL)
+		cases(world, rank, part, arg);
+	choir_comm_destroy(part);
+}
+
+/* The comm's setting, and the environment's, hold for calls that say nothing, and for comms that are split off. */
 static void comms_have_the_order(void **state)
 {
 	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
-	struct trial trial = { .n = 20, .options = "" };
+	struct trial trial = { .n = FEW_CASES, .options = "" };
 
 	(void)state;
 	config.ranks_per_node = 1;
 	config.order_ranks = 1;
 	world_run(RANKS, &config, cases, &trial);
 	assert_int_equal(trial.differ, 0);
+	config.ranks_per_node = 2;
+	world_run(RANKS, &config, cases_of_split, &trial);
+	assert_int_equal(trial.differ, 0);
 	config.order_ranks = 0;
+	world_run(RANKS, &config, cases_of_split, &trial);
+	assert_true(trial.differ > 0);
+	trial.differ = 0;
 	setenv("CHOIR_DETERMINISTIC", "1", 1);
 	world_run(RANKS, &config, cases, &trial);
 	unsetenv("CHOIR_DETERMINISTIC");

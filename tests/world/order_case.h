@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* Random cases of order=ranks, the same on all ranks; their inputs, and the fold on one rank that they must equal. */
+#ifndef TESTS_ORDER_CASE_H
+#define TESTS_ORDER_CASE_H
+
+#include "algo/algo.h"
+
+#include <choir/choir.h>
+
+enum { ORDER_RANKS = 8, ORDER_MOST_COUNT = 20000, ORDER_MOST_CUTS = 4, ORDER_ELEM_BYTES = 16 };
+
+enum order_kind {
+	ORDER_ALLREDUCE,
+	ORDER_REDUCE,
+	ORDER_REDUCE_SCATTER,
+	ORDER_REDUCE_SCATTERV,
+	ORDER_LIST,
+	ORDER_REDUCE_LIST,
+	ORDER_SCATTER_LIST,
+	ORDER_PERSISTENT,
+	ORDER_SCAN,
+	ORDER_EXSCAN,
+	ORDER_SPARSE,
+	ORDER_KINDS
+};
+
+struct order_case {
+	enum order_kind kind;
+	choir_dtype dtype;
+	choir_op op;
+	size_t count, counts[ORDER_RANKS], cuts[ORDER_MOST_CUTS + 1];
+	int n_cuts, root;
+	bool in_place, names, device[ORDER_RANKS]; /* names: the options name an algorithm; device: where buffers are */
+	char options[96];
+};
+
+/* order_case_draw: case `number` on a comm of so many nodes. */
+struct order_case order_case_draw(uint64_t number, int nodes);
+
+/* order_case_blocks: do the ranks get blocks of the result?  order_case_span: elements [*from, *from + *n) of it are
+ * this rank's. */
+bool order_case_blocks(const struct order_case *c);
+void order_case_span(const struct order_case *c, int rank, size_t *from, size_t *n);
+
+/* order_case_fill: the inputs of all ranks into all[r], and what this rank wants: the fold of those that it is of. */
+void order_case_fill(const struct order_case *c, uint64_t number, int rank, unsigned char *const *all,
+                     unsigned char *want);
+
+double order_case_factor(int rank);
+
+#endif
