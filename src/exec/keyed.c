@@ -36,6 +36,7 @@ static void free_call(struct keyed_call *call)
 {
 	choir_event_release(call->event);
 	free(call->text);
+	free(call->made);
 	free(call);
 }
 
@@ -69,16 +70,6 @@ bool keyed_holds(const struct keyed *keyed)
 }
 
 /* --- calls are made --- */
-
-/* The link that points to the call of that key, or to NULL. */
-static struct keyed_call **find_call(struct keyed *keyed, uint64_t key)
-{
-	struct keyed_call **link = &keyed->buckets[key % KEYED_BUCKETS];
-
-	while (*link != NULL && (*link)->key != key)
-		link = &(*link)->next;
-	return link;
-}
 
 static bool is_over(const struct keyed_call *call)
 {
@@ -133,7 +124,7 @@ static choir_status add_call(struct keyed *keyed, const struct run *run, struct 
                              struct keyed_call **over)
 {
 	uint64_t key = XXH64(run->match_key, strlen(run->match_key), 0);
-	struct keyed_call **link = find_call(keyed, key), *call = *link;
+	struct keyed_call **link = keyed_find(keyed, key), *call = *link;
 
 	if (call != NULL && !is_over(call))
 		return error_set(CHOIR_ARGUMENT,
@@ -191,107 +182,6 @@ choir_status keyed_hold(struct run *const *parts, size_t n)
 
 /* --- keys are said and ordered --- */
 
-/* A transport that fails says so when it is driven.  After a message that was lost the order stops, and the deadline
- * tells. */
-static void send_key(struct choir_comm *comm, int rank, uint64_t key, uint64_t number)
-{
-	struct wire_header header = { .kind = WIRE_KEY, .key = key, .record = { .count = number } };
-
-	(void)comm_send(comm, rank, &header, NULL, 0);
-}
-
-void keyed_deliver(struct choir_comm *comm, const struct wire_header *header)
-{
-	struct keyed *keyed = comm->keyed;
-	struct key_note *note = keyed != NULL ? calloc(1, sizeof *note) : NULL;
-
-	if (note == NULL)
-		return; /* the deadline tells */
-	note->key = header->key;
-	note->number = header->record.count;
-	pthread_mutex_lock(&keyed->note_lock);
-	*keyed->notes_end = note;
-	keyed->notes_end = &note->next;
-	pthread_mutex_unlock(&keyed->note_lock);
-}
-
-/* The first note that may be taken now: messages may overtake each other, the order may not. */
-static struct key_note *next_note(struct keyed *keyed)
-{
-	struct key_note *note;
-
-	pthread_mutex_lock(&keyed->note_lock);
-	note = keyed->notes;
-	while (note != NULL && note->number > keyed->n_taken + 1)
-		note = note->next;
-	pthread_mutex_unlock(&keyed->note_lock);
-	return note;
-}
-
-static void take_note(struct keyed *keyed, struct key_note *note)
-{
-	struct key_note **link = &keyed->notes;
-
-	pthread_mutex_lock(&keyed->note_lock);
-	while (*link != note)
-		link = &(*link)->next;
-	*link = note->next;
-	if (*link == NULL)
-		keyed->notes_end = link;
-	pthread_mutex_unlock(&keyed->note_lock);
-	keyed->n_taken += note->number > 0;
-}
-
-/* Rank 0: one more node has said the key.  True: all have. */
-static bool node_said(struct choir_comm *comm, struct key_note *note)
-{
-	struct key_note **link = &comm->keyed->waiting;
-
-	while (*link != NULL && (*link)->key != note->key)
-		link = &(*link)->next;
-	if (*link != NULL) {
-		(*link)->n_nodes++;
-		free(note);
-	} else {
-		note->n_nodes = 1;
-		note->next = NULL;
-		*link = note;
-	}
-	note = *link;
-	if (note->n_nodes < (uint32_t)comm->layout.n_nodes)
-		return false;
-	*link = note->next;
-	free(note);
-	return true;
-}
-
-/* What messages said.  *wakes: the order of this node grew. */
-static bool take_notes(struct choir_comm *comm, bool *wakes)
-{
-	struct keyed *keyed = comm->keyed;
-	bool moved = false;
-
-	for (struct key_note *note; (note = next_note(keyed)) != NULL; moved = true) {
-		bool is_ordered = note->number > 0;
-		uint64_t key = note->key;
-
-		if (is_ordered && !key_board_order(keyed->board, key))
-			break; /* busy: at the next drive */
-		*wakes |= is_ordered;
-		take_note(keyed, note);
-		if (is_ordered) {
-			free(note);
-			continue;
-		}
-		if (!node_said(comm, note))
-			continue;
-		keyed->n_ordered++;
-		for (int node = 0; node < comm->layout.n_nodes; node++)
-			send_key(comm, comm->layout.node_ranks[comm->layout.node_first[node]], key, keyed->n_ordered);
-	}
-	return moved;
-}
-
 /* Under the lock: the keys that this rank has not said yet, as many as the order has room for until this rank reads it.
  * KEY_FULL fails the comm. */
 static bool say_keys(struct choir_comm *comm, bool *wakes, bool *full)
@@ -315,7 +205,7 @@ static bool say_keys(struct choir_comm *comm, bool *wakes, bool *full)
 			keyed->unsaid_end = &keyed->unsaid;
 		call->said = true;
 		if (said == KEY_COMPLETE && !one_node)
-			send_key(comm, 0, call->key, 0);
+			keyed_send(comm, 0, WIRE_KEY_SAID, call->key, 0);
 		*wakes |= said == KEY_COMPLETE && one_node;
 	}
 	return moved;
@@ -329,7 +219,7 @@ static bool take_ordered(struct choir_comm *comm, struct run **ordered)
 	uint64_t key;
 
 	while (keyed_holds(keyed) && key_board_next(keyed->board, &keyed->cursor, &key)) {
-		struct keyed_call *call = *find_call(keyed, key);
+		struct keyed_call *call = *keyed_find(keyed, key);
 
 		moved = true;
 		if (call == NULL || call->first == NULL)
@@ -376,7 +266,7 @@ bool keyed_drive(struct choir_comm *comm, struct run **ordered, struct run **end
 		return false;
 	comm_see_poison(comm);
 	if (comm->layout.n_nodes > 1)
-		moved = take_notes(comm, &wakes);
+		moved = keyed_take_notes(comm, &wakes);
 	pthread_mutex_lock(&keyed->lock);
 	if (atomic_load(&comm->failure.status) == CHOIR_SUCCESS) {
 		moved |= say_keys(comm, &wakes, &full);

@@ -6,8 +6,9 @@
  * key that a rank does not make holds up no other key.  On one node ranks say keys on the node's key board, and the
  * last of them to say one writes it into the order: two cache lines move, and no rank must be awake but those that
  * call.  Between nodes the rank that completes a key on its node tells rank 0 (WIRE_KEY), which orders the keys that
- * all nodes have said and tells the first rank of each node, which writes the node's order.  Only drivers do any of
- * this. */
+ * all nodes have said and tells the first rank of each node, which writes the node's order.  A rank that waits for long
+ * asks the ranks of other nodes who has made the call, so that the others can be named.  Only drivers do any of this.
+ */
 #ifndef EXEC_KEYED_H
 #define EXEC_KEYED_H
 
@@ -36,7 +37,7 @@ void keyed_check(struct choir_comm *comm, int64_t now_ns);
 /* keyed_is_late: had a held call waited for LIVENESS_SIGN_MS at the last slow check?  The driver only. */
 bool keyed_is_late(const struct keyed *keyed);
 
-/* keyed_deliver: a message WIRE_KEY.  Under the messenger's lock. */
+/* keyed_deliver (in keyed_notes.c): a message WIRE_KEY.  Under the messenger's lock. */
 void keyed_deliver(struct choir_comm *comm, const struct wire_header *header);
 
 #endif

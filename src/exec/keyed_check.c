@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "exec/keyed.h"
 
+#include "base/arithmetic.h"
 #include "base/log.h"
 #include "exec/gone.h"
 #include "exec/keyed_state.h"
@@ -8,6 +9,11 @@
 #include "node/key_board.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+
+/* A call asks at first after ASK_MS, a sixteenth of its deadline if that is less; last so long before its deadline, a
+ * fourth of it if that is less. */
+enum { ASK_MS = 1000, LAST_ASK_MS = 500 };
 
 static bool rank_said(struct choir_comm *comm, const struct keyed_call *call, int local_rank)
 {
@@ -16,23 +22,49 @@ static bool rank_said(struct choir_comm *comm, const struct keyed_call *call, in
 	return said || !known;
 }
 
-/* "rank 3 has", "ranks 1 3 have", of this node; or of another one, which this rank does not know. */
+/* Has the rank made the call, or is that not known? */
+static bool may_have_made(struct choir_comm *comm, const struct keyed_call *call, int rank)
+{
+	if (comm_is_near(comm, rank))
+		return rank_said(comm, call, comm->layout.local_rank_of[rank]);
+	return call->made == NULL || call->made[rank];
+}
+
+/* "rank 3 has", "ranks 1 3 have". */
 static void list_missing(struct choir_comm *comm, const struct keyed_call *call, char *text, size_t bytes)
 {
 	int n = 0, at = 0;
 	char ranks[128] = "";
 
-	for (int i = 0; i < comm->node_size; i++) {
-		if (rank_said(comm, call, i))
+	for (int rank = 0; rank < comm->n; rank++) {
+		if (may_have_made(comm, call, rank))
 			continue;
 		n++;
 		if (at >= 0 && (size_t)at + 16 < sizeof ranks)
-			at += snprintf(ranks + at, sizeof ranks - (size_t)at, " %d", comm_rank_at(comm, i));
+			at += snprintf(ranks + at, sizeof ranks - (size_t)at, " %d", rank);
 	}
 	if (n == 0)
 		snprintf(text, bytes, "a rank of another node has");
 	else
 		snprintf(text, bytes, "rank%s%s ha%s", n > 1 ? "s" : "", ranks, n > 1 ? "ve" : "s");
+}
+
+/* Asks the ranks of other nodes whether they have made the call, if it is time to, as for calls of a number (check.c).
+ * Those that have will say so. */
+static void ask(struct choir_comm *comm, struct keyed_call *call, int64_t now, int64_t ms)
+{
+	int64_t deadline = call->first->watch.deadline_ms, last = deadline - min_i64(deadline / 4, LAST_ASK_MS);
+
+	if (comm->layout.n_nodes == 1 || comm->keyed->asked_ns == now || ms >= deadline ||
+	    ms < (call->ask_ms > 0 ? call->ask_ms : min_i64(deadline / 16, ASK_MS)))
+		return;
+	if (call->made == NULL && (call->made = calloc((size_t)comm->n, sizeof *call->made)) == NULL)
+		return; /* the sentence names no rank of another node */
+	comm->keyed->asked_ns = now;
+	call->ask_ms = ms < last ? min_i64(2 * ms + 1, last) : INT64_MAX;
+	for (int rank = 0; rank < comm->n; rank++)
+		if (!comm_is_near(comm, rank) && !call->made[rank])
+			keyed_send(comm, rank, WIRE_KEY_ASKED, call->key, 0);
 }
 
 /* What a rank that makes no more calls told; NULL. */
@@ -128,6 +160,7 @@ static choir_status look_at(struct choir_comm *comm, struct keyed_call *call, in
 	if (awaits_deps(call, now))
 		return CHOIR_SUCCESS;
 	ms = (double)(now - call->since_ns) / 1e6;
+	ask(comm, call, now, (int64_t)ms);
 	if (ms < (double)comm->warn_ms && ms < (double)run->watch.deadline_ms)
 		return CHOIR_SUCCESS;
 	describe(comm, call, ms, text, bytes);

@@ -9,23 +9,26 @@ enum { KEYED_BUCKETS = 1024 };
 
 /* A call of this rank, from the moment it is made until its key may come again. */
 struct keyed_call {
-	struct keyed_call *next;      /* in its bucket */
+	struct keyed_call *next; /* in its bucket */
 	struct keyed_call *next_unsaid;
 	uint64_t key;
 	char *text;
-	choir_event *event;           /* a reference */
-	struct run *first, **end;     /* its parts, while they are held back */
+	choir_event *event;       /* a reference */
+	struct run *first, **end; /* its parts, while they are held back */
 	int n_parts;
 	bool said;
-	int64_t since_ns;
+	int64_t since_ns, ask_ms; /* since then it waits; after so long it asks who has made it, 0 = soon */
 	bool warned;
+	bool *made; /* [n] ranks of other nodes that said so; NULL: it did not ask */
 };
 
-/* Keys that arrived by messages: said (at rank 0) or ordered (at the first rank of a node). */
+/* What a message said of a key: enum wire_key. */
 struct key_note {
 	struct key_note *next;
 	uint64_t key;
-	uint64_t number;  /* its place in the order, from 1 on; 0 = it is said */
+	enum wire_key what;
+	int src;
+	uint64_t number;  /* ORDERED: its place in the order, from 1 on; else 0 */
 	uint32_t n_nodes; /* at rank 0: that have said it */
 };
 
@@ -43,6 +46,22 @@ struct keyed {
 	uint64_t n_ordered;                  /* rank 0's driver: keys whose place it has told */
 	uint64_t n_taken;                    /* driver of a node's first rank: those in the node's order */
 	struct key_note *waiting;            /* rank 0's driver: keys that not all nodes have said */
+	int64_t asked_ns;                    /* the driver: the check that asked last; each asks about one key */
 };
+
+/* The link that points to the call of that key, or to NULL.  Under the lock. */
+static inline struct keyed_call **keyed_find(struct keyed *keyed, uint64_t key)
+{
+	struct keyed_call **link = &keyed->buckets[key % KEYED_BUCKETS];
+
+	while (*link != NULL && (*link)->key != key)
+		link = &(*link)->next;
+	return link;
+}
+
+/* In keyed_notes.c.  keyed_send: a message about a key.  keyed_take_notes: what messages said; *wakes: the order of
+ * this node grew; true if anything moved.  The driver only. */
+void keyed_send(struct choir_comm *comm, int rank, enum wire_key what, uint64_t key, uint64_t number);
+bool keyed_take_notes(struct choir_comm *comm, bool *wakes);
 
 #endif

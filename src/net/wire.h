@@ -32,8 +32,15 @@ enum wire_kind {
 	WIRE_FAIL = 2, /* the comm failed; payload: the sentence; key: the status */
 	WIRE_ASK = 3,  /* liveness query of a rank that waits; key and record: its call; WIRE_HERE answers */
 	WIRE_HERE = 4, /* key: the number of calls that the sender has started */
-	WIRE_KEY = 6,  /* key: of a keyed call; record.count: its place in the order, from 1 on; 0 a node has said it */
+	WIRE_KEY = 6,  /* key: of a keyed call; tag: enum wire_key */
 	WIRE_GONE = 5, /* the sender makes no more calls; payload: struct wire_gone */
+};
+
+enum wire_key {
+	WIRE_KEY_SAID,    /* to rank 0: all ranks of a node have made the call */
+	WIRE_KEY_ORDERED, /* record.count: its place in the order, from 1 on */
+	WIRE_KEY_ASKED,   /* has the receiver made the call? */
+	WIRE_KEY_MADE,    /* the sender has */
 };
 
 /* The calls that a rank has made when it destroys its comm or its process ends.  The header's record is that of its

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/* Messages between nodes about keys: Note [keyed calls] in keyed.h. */
+#include "exec/keyed.h"
+
+#include "exec/keyed_state.h"
+#include "node/key_board.h"
+
+#include <stdlib.h>
+
+/* A transport that fails says so when it is driven.  After a message that was lost the order stops, and the deadline
+ * tells. */
+void keyed_send(struct choir_comm *comm, int rank, enum wire_key what, uint64_t key, uint64_t number)
+{
+	struct wire_header header = { .kind = WIRE_KEY, .key = key, .tag = what, .record = { .count = number } };
+
+	(void)comm_send(comm, rank, &header, NULL, 0);
+}
+
+void keyed_deliver(struct choir_comm *comm, const struct wire_header *header)
+{
+	struct keyed *keyed = comm->keyed;
+	bool is_rank = header->src >= 0 && header->src < comm->n;
+	struct key_note *note = keyed != NULL && is_rank ? calloc(1, sizeof *note) : NULL;
+
+	if (note == NULL)
+		return; /* the deadline tells */
+	note->key = header->key;
+	note->what = (enum wire_key)header->tag;
+	note->src = header->src;
+	note->number = header->record.count;
+	pthread_mutex_lock(&keyed->note_lock);
+	*keyed->notes_end = note;
+	keyed->notes_end = &note->next;
+	pthread_mutex_unlock(&keyed->note_lock);
+}
+
+/* The first note that may be taken now: messages may overtake each other, the order may not. */
+static struct key_note *next_note(struct keyed *keyed)
+{
+	struct key_note *note;
+
+	pthread_mutex_lock(&keyed->note_lock);
+	note = keyed->notes;
+	while (note != NULL && note->number > keyed->n_taken + 1)
+		note = note->next;
+	pthread_mutex_unlock(&keyed->note_lock);
+	return note;
+}
+
+static void take_note(struct keyed *keyed, struct key_note *note)
+{
+	struct key_note **link = &keyed->notes;
+
+	pthread_mutex_lock(&keyed->note_lock);
+	while (*link != note)
+		link = &(*link)->next;
+	*link = note->next;
+	if (*link == NULL)
+		keyed->notes_end = link;
+	pthread_mutex_unlock(&keyed->note_lock);
+	keyed->n_taken += note->number > 0;
+}
+
+/* Rank 0: one more node has said the key.  True: all have. */
+static bool node_said(struct choir_comm *comm, struct key_note *note)
+{
+	struct key_note **link = &comm->keyed->waiting;
+
+	while (*link != NULL && (*link)->key != note->key)
+		link = &(*link)->next;
+	if (*link != NULL) {
+		(*link)->n_nodes++;
+		free(note);
+	} else {
+		note->n_nodes = 1;
+		note->next = NULL;
+		*link = note;
+	}
+	note = *link;
+	if (note->n_nodes < (uint32_t)comm->layout.n_nodes)
+		return false;
+	*link = note->next;
+	free(note);
+	return true;
+}
+
+static void take_said(struct choir_comm *comm, struct key_note *note)
+{
+	const struct layout *layout = &comm->layout;
+	uint64_t key = note->key;
+
+	if (!node_said(comm, note))
+		return;
+	comm->keyed->n_ordered++;
+	for (int node = 0; node < layout->n_nodes; node++)
+		keyed_send(comm, layout->node_ranks[layout->node_first[node]], WIRE_KEY_ORDERED, key,
+		           comm->keyed->n_ordered);
+}
+
+/* A question, which only a rank that has made the call answers, or such an answer. */
+static void take_talk(struct choir_comm *comm, struct key_note *note)
+{
+	struct keyed *keyed = comm->keyed;
+	struct keyed_call *call;
+	bool is_held;
+
+	pthread_mutex_lock(&keyed->lock);
+	call = *keyed_find(keyed, note->key);
+	is_held = call != NULL && call->first != NULL;
+	if (is_held && note->what == WIRE_KEY_MADE && call->made != NULL)
+		call->made[note->src] = true;
+	pthread_mutex_unlock(&keyed->lock);
+	if (is_held && note->what == WIRE_KEY_ASKED)
+		keyed_send(comm, note->src, WIRE_KEY_MADE, note->key, 0);
+	free(note);
+}
+
+bool keyed_take_notes(struct choir_comm *comm, bool *wakes)
+{
+	struct keyed *keyed = comm->keyed;
+	bool moved = false;
+
+	for (struct key_note *note; (note = next_note(keyed)) != NULL; moved = true) {
+		bool is_order = note->what == WIRE_KEY_ORDERED;
+
+		if (is_order && !key_board_order(keyed->board, note->key))
+			break; /* busy: at the next drive */
+		*wakes |= is_order;
+		take_note(keyed, note);
+		if (is_order)
+			free(note);
+		else if (note->what == WIRE_KEY_SAID)
+			take_said(comm, note);
+		else
+			take_talk(comm, note);
+	}
+	return moved;
+}
