@@ -12,6 +12,7 @@ void case_multi(struct job *job);     /* lists of tensors, likewise */
 void case_lists(struct job *job);     /* lists and padded blocks of the other collectives, likewise */
 void case_locals(struct job *job);    /* two ranks a process: a thread each, and one thread with groups */
 void case_split(struct job *job);     /* halves, odd and even, one rank alone, nobody */
+void case_keys(struct job *job);      /* two keyed comms with the same keys, and a group with a name */
 void case_starts(struct job *job);    /* comms made without blocking, one rank after another */
 void case_symmetric(struct job *job); /* the table in symmetric memory, and what one rank's plain memory changes */
 void case_sparse(struct job *job);    /* against the plain reference */

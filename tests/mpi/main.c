@@ -22,7 +22,7 @@ static const struct mpi_case {
 	{ "killed", case_killed, MPI_THREAD_MULTIPLE },     { "symmetric", case_symmetric, MPI_THREAD_MULTIPLE },
 	{ "multi", case_multi, MPI_THREAD_MULTIPLE },       { "op", case_op, MPI_THREAD_MULTIPLE },
 	{ "starts", case_starts, MPI_THREAD_MULTIPLE },     { "few", case_starts_refused, MPI_THREAD_FUNNELED },
-	{ "lists", case_lists, MPI_THREAD_MULTIPLE },
+	{ "lists", case_lists, MPI_THREAD_MULTIPLE },       { "keys", case_keys, MPI_THREAD_MULTIPLE },
 };
 
 static const struct mpi_case *find(const char *name)
