@@ -6,31 +6,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_OPTIONS = 32 };
-
-/* The algorithms of a collective as the comm lists them, and "auto". */
-static size_t options_of(choir_comm *comm, const char *collective, char options[][48], size_t room)
+size_t matrix_options(choir_comm *comm, const char *collective, char options[MATRIX_OPTIONS][MATRIX_OPTION_BYTES])
 {
 	char *text = NULL;
 	json_t *root, *entry;
 	size_t i, n = 0;
 
-	snprintf(options[n++], 48, "algorithm=auto");
+	snprintf(options[n++], MATRIX_OPTION_BYTES, "algorithm=auto");
 	if (choir_comm_json(comm, &text) != CHOIR_SUCCESS)
 		return n;
 	root = json_loads(text, 0, NULL);
 	json_array_foreach(json_object_get(root, "algorithms"), i, entry)
 	{
-		if (strcmp(json_string_value(json_object_get(entry, "collective")), collective) == 0 && n < room)
-			snprintf(options[n++], 48, "algorithm=%s", json_string_value(json_object_get(entry, "name")));
+		if (strcmp(json_string_value(json_object_get(entry, "collective")), collective) == 0 &&
+		    n < MATRIX_OPTIONS)
+			snprintf(options[n++], MATRIX_OPTION_BYTES, "algorithm=%s",
+			         json_string_value(json_object_get(entry, "name")));
 	}
 	json_decref(root);
 	free(text);
 	return n;
 }
 
-/* Can it run on this layout?  A refused call says UNSUPPORTED on every rank before anything is sent. */
-static bool can_run(struct world *world, int rank, choir_comm *comm, const struct dense_call *call)
+/* A refused call says UNSUPPORTED on every rank before anything is sent. */
+bool matrix_can_run(struct world *world, int rank, choir_comm *comm, const struct dense_call *call)
 {
 	struct dense_call tiny = *call;
 	struct dense_flight flight;
@@ -79,13 +78,13 @@ static void run_sizes(struct world *world, int rank, choir_comm *comm, const str
 	size_t n = (size_t)choir_comm_size(comm),
 	       sizes[ALL_SIZES] = { 0, 1, n > 1 ? n - 1 : 2, 3 * n + 1, 1000, 70001, 400003 };
 	struct dense_call c = { .what = what, .dtype = CHOIR_F32, .op = CHOIR_OP_SUM, .n = (int)n };
-	char options[MOST_OPTIONS][48];
-	size_t n_options = options_of(comm, what->name, options, MOST_OPTIONS);
-	bool runs[MOST_OPTIONS];
+	char options[MATRIX_OPTIONS][MATRIX_OPTION_BYTES];
+	size_t n_options = matrix_options(comm, what->name, options);
+	bool runs[MATRIX_OPTIONS];
 
 	for (size_t o = 0; o < n_options; o++) {
 		c.options = options[o];
-		runs[o] = can_run(world, rank, comm, &c);
+		runs[o] = matrix_can_run(world, rank, comm, &c);
 	}
 	for (int s = 0; s < n_sizes; s++)
 		for (size_t o = 0; o < n_options; o++) {
@@ -108,12 +107,12 @@ void matrix_sizes(struct world *world, int rank, choir_comm *comm, void *quick)
 void matrix_premultiplied(struct world *world, int rank, choir_comm *comm, void *unused)
 {
 	static const size_t counts[] = { 1, 3, 1000, 70001 };
-	char options[MOST_OPTIONS][48];
+	char options[MATRIX_OPTIONS][MATRIX_OPTION_BYTES];
 
 	(void)unused;
 	for (int what = 0; what < N_MOVING_COLLECTIVES; what++) {
 		const char *name = collectives[what].name;
-		size_t n = collectives[what].reduces ? options_of(comm, name, options, MOST_OPTIONS) : 0;
+		size_t n = collectives[what].reduces ? matrix_options(comm, name, options) : 0;
 
 		for (size_t o = 0; o < n; o++)
 			for (int k = 0; k < 4; k++) {
@@ -127,7 +126,7 @@ void matrix_premultiplied(struct world *world, int rank, choir_comm *comm, void 
 					                .root = k % choir_comm_size(comm),
 					                .options = options[o] };
 
-				if (can_run(world, rank, comm, &c))
+				if (matrix_can_run(world, rank, comm, &c))
 					flight_run(world, rank, comm, &c);
 			}
 	}
