@@ -170,14 +170,16 @@ static void refused_rank(struct world *world, int rank, choir_comm *comm, void *
 	free(side);
 }
 
-/* Started again and again, as calls of another state; the caller's handle of the state is gone by then. */
+/* Started again and again, alone and in a sequence, as calls of another state; the caller's handle of the state is gone
+ * by then. */
 static void persistent_rank(struct world *world, int rank, choir_comm *comm, void *arg)
 {
 	enum { K_SMALL = 20 };
 	choir_topk_config config = law_config("oktopk", N, K_SMALL);
 	choir_topk_out out = CHOIR_TOPK_OUT_INIT;
 	choir_topk_state *kept, *beside;
-	choir_request *request, *list;
+	choir_request *request, *list, *barrier, *both[2];
+	choir_sequence *sequence = NULL;
 	struct side *side = malloc(sizeof *side);
 
 	(void)arg;
@@ -192,6 +194,10 @@ static void persistent_rank(struct world *world, int rank, choir_comm *comm, voi
 	side->pairs = N;
 	OK(choir_topk_allreduce_init(kept, choir_host(side->grad), &out, NULL, &request));
 	OK(choir_topk_allreduce_multi_init(kept, side->tensors, TENSORS, NULL, NULL, &list));
+	OK(choir_barrier_init(comm, NULL, &barrier));
+	both[0] = barrier;
+	both[1] = request;
+	OK(choir_sequence_create(both, 2, &sequence));
 	choir_topk_destroy(kept);
 	for (int call = 0; call < 8; call++) {
 		choir_event *event = NULL;
@@ -200,12 +206,15 @@ static void persistent_rank(struct world *world, int rank, choir_comm *comm, voi
 		cut(side);
 		OK(one(beside, side, side->want));
 		side->pairs = 0; /* the room is init's */
-		OK(choir_start(call % 3 == 2 ? list : request, NULL, &event));
+		OK(call % 3 == 1 ? choir_sequence_start(sequence, NULL, &event)
+		                 : choir_start(call % 3 == 2 ? list : request, NULL, &event));
 		OK(choir_event_wait(event, -1));
 		choir_event_release(event);
 		CHECK(memcmp(side->want, side->got, sizeof side->got) == 0);
 		CHECK(call % 3 == 2 || side->pairs > 0);
 	}
+	choir_sequence_free(sequence);
+	choir_request_free(barrier);
 	choir_request_free(request);
 	choir_request_free(list);
 	choir_topk_destroy(beside);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* gather(v), scatter(v), scan and exscan beside the table of test_dense: buffers that are left out, wrong arguments,
- * calls that differ, persistent forms, and the bits of a scan. */
+ * calls that differ, and the bits of a scan. */
 #include "seeded.h"
 #include "world/gate.h"
 
@@ -135,168 +135,6 @@ static void test_left_out(void **state)
 			world_run_at(n, per_node, 20000, left_out, NULL);
 }
 
-/* --- persistent forms: started three times, with other data each time --- */
-
-struct persistent {
-	float send[MOST_RANKS * BLOCK], recv[MOST_RANKS * BLOCK];
-	size_t counts[MOST_RANKS];
-};
-
-enum { GATHER, GATHERV, SCATTER, SCATTERV, SCAN, EXSCAN, RSV, AGV, N_FORMS };
-
-static choir_status make_request(choir_comm *comm, int form, struct persistent *p, choir_request **request_p)
-{
-	choir_buffer s = choir_host(p->send), r = choir_host(p->recv);
-	size_t mine = p->counts[choir_comm_rank(comm)];
-
-	switch (form) {
-	case GATHER: return choir_gather_init(comm, s, r, BLOCK, CHOIR_F32, 0, NULL, request_p);
-	case GATHERV: return choir_gatherv_init(comm, s, mine, r, p->counts, NULL, CHOIR_F32, 0, NULL, request_p);
-	case SCATTER: return choir_scatter_init(comm, s, r, BLOCK, CHOIR_F32, 0, NULL, request_p);
-	case SCATTERV: return choir_scatterv_init(comm, s, p->counts, NULL, r, mine, CHOIR_F32, 0, NULL, request_p);
-	case SCAN: return choir_scan_init(comm, s, r, BLOCK, CHOIR_F32, CHOIR_OP_SUM, NULL, request_p);
-	case EXSCAN: return choir_exscan_init(comm, s, r, BLOCK, CHOIR_F32, CHOIR_OP_SUM, NULL, request_p);
-	case RSV: return choir_reduce_scatterv_init(comm, s, r, p->counts, CHOIR_F32, CHOIR_OP_SUM, NULL, request_p);
-	default: return choir_allgatherv_init(comm, s, mine, r, p->counts, NULL, CHOIR_F32, NULL, request_p);
-	}
-}
-
-/* Element i of that rank's send, in that round. */
-static float input(int rank, size_t i, int round)
-{
-	return value(rank, i) + (float)(round * 8);
-}
-
-/* The element i of what the rank gets; NAN-free: -1 = nothing. */
-static float wanted(int form, const struct persistent *p, int n, int rank, size_t i, int round)
-{
-	bool gathers = form == GATHER || form == GATHERV || form == AGV;
-	size_t off = 0, at = i;
-	float sum = 0;
-	int from = 0;
-
-	if ((rank != 0 && (form == GATHER || form == GATHERV)) || (form == EXSCAN && rank == 0))
-		return -1;
-	if (gathers) {
-		for (; from < n && at >= (form == GATHER ? BLOCK : p->counts[from]); from++)
-			at -= form == GATHER ? BLOCK : p->counts[from];
-		return from < n ? input(from, at, round) : -1;
-	}
-	for (int r = 0; r < rank && form != SCAN && form != EXSCAN; r++)
-		off += form == SCATTER ? BLOCK : p->counts[r];
-	if (i >= (form == SCATTERV || form == RSV ? p->counts[rank] : (size_t)BLOCK))
-		return -1;
-	if (form == SCATTER || form == SCATTERV)
-		return input(0, off + i, round);
-	for (int r = 0; r < (form == RSV ? n : form == SCAN ? rank + 1 : rank); r++)
-		sum += input(r, off + i, round);
-	return sum;
-}
-
-static void start_thrice(struct world *world, int rank, choir_comm *comm, int form, struct persistent *p)
-{
-	choir_request *request = NULL;
-
-	for (int r = 0; r < world->n; r++)
-		p->counts[r] = (size_t)(r * 37 % 5) * 20;
-	if (!OK(make_request(comm, form, p, &request)))
-		return;
-	memset(p->counts, 0xff, sizeof p->counts); /* the request has its own */
-	for (int round = 0; round < 3; round++) {
-		for (size_t i = 0; i < MOST_RANKS * BLOCK; i++) {
-			p->send[i] = input(rank, i, round);
-			p->recv[i] = -1;
-		}
-		OK(choir_start(request, NULL, NULL));
-		for (int r = 0; r < world->n; r++)
-			p->counts[r] = (size_t)(r * 37 % 5) * 20;
-		for (size_t i = 0; i < MOST_RANKS * BLOCK; i++)
-			if (p->recv[i] != wanted(form, p, world->n, rank, i, round)) {
-				world_fail(world, rank, "form %d, round %d, element %zu is %g", form, round, i,
-				           (double)p->recv[i]);
-				break;
-			}
-	}
-	choir_request_free(request);
-}
-
-static void persistent(struct world *world, int rank, choir_comm *comm, void *unused)
-{
-	struct persistent *p = malloc(sizeof *p);
-
-	(void)unused;
-	for (int form = 0; form < N_FORMS; form++)
-		start_thrice(world, rank, comm, form, p);
-	free(p);
-}
-
-static void test_persistent(void **state)
-{
-	(void)state;
-	for (int per_node = 0; per_node < 2; per_node++)
-		for (int n = 1; n <= 3; n++)
-			world_run_at(n, per_node, 20000, persistent, NULL);
-}
-
-/* A ring of persistent sendrecvs, and a pair of persistent send and recv, which meet ordinary calls in round 1. */
-static void pair_requests(struct world *world, int rank, choir_comm *comm, void *count_p)
-{
-	size_t count = *(const size_t *)count_p;
-	int n = world->n, next = (rank + 1) % n, previous = (rank + n - 1) % n;
-	float *sent = calloc(count, sizeof *sent), *got = calloc(count, sizeof *got);
-	choir_buffer s = choir_host(sent), r = choir_host(got);
-	choir_request *ring = NULL, *pair = NULL;
-
-	OK(choir_sendrecv_init(comm, s, count, next, r, count, previous, CHOIR_F32, NULL, &ring));
-	if (rank < 2)
-		OK(rank == 0 ? choir_send_init(comm, s, count, CHOIR_F32, 1, NULL, &pair)
-		             : choir_recv_init(comm, r, count, CHOIR_F32, 0, NULL, &pair));
-	for (int round = 0; round < 3 && ring != NULL; round++) {
-		for (size_t i = 0; i < count; i++)
-			sent[i] = input(rank, i, round);
-		OK(choir_start(ring, NULL, NULL));
-		for (size_t i = 0; i < count; i++)
-			CHECK(got[i] == input(previous, i, round));
-		memset(got, 0, count * sizeof *got);
-		if (rank == 0 && round == 1)
-			OK(choir_send(comm, s, count, CHOIR_F32, 1, NULL, NULL));
-		else if (rank < 2)
-			OK(choir_start(pair, NULL, NULL));
-		for (size_t i = 0; i < count && rank == 1; i++)
-			CHECK(got[i] == input(0, i, round));
-	}
-	choir_request_free(ring);
-	choir_request_free(pair);
-	free(sent);
-	free(got);
-}
-
-static void wrong_requests(struct world *world, int rank, choir_comm *comm, void *unused)
-{
-	float a[4];
-	choir_request *request = NULL;
-
-	(void)unused;
-	SAYS(choir_send_init(comm, choir_none(), 4, CHOIR_F32, 1, NULL, &request), CHOIR_ARGUMENT, "choir_send|send");
-	SAYS(choir_recv_init(comm, choir_host(a), 4, CHOIR_F32, 2, NULL, &request), CHOIR_ARGUMENT,
-	     "choir_recv|rank 2");
-	SAYS(choir_sendrecv_init(comm, choir_host(a), 4, 1, choir_host(a), 4, 1, CHOIR_F32, NULL, &request),
-	     CHOIR_ARGUMENT, "choir_sendrecv|overlap");
-	SAYS(choir_send_init(comm, choir_host(a), 4, CHOIR_F32, 1, NULL, NULL), CHOIR_ARGUMENT, "choir_send_init|null");
-	CHECK(request == NULL);
-}
-
-static void test_pair_requests(void **state)
-{
-	static size_t counts[] = { 1, 3000, 300000 };
-
-	(void)state;
-	for (int per_node = 0; per_node < 2; per_node++)
-		for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
-			world_run_at(3, per_node, 20000, pair_requests, &counts[i]);
-	world_run_at(2, 0, 20000, wrong_requests, NULL);
-}
-
 /* --- the bits of a scan: a left fold in rank order, by every algorithm and layout --- */
 
 static float random_float(int rank, size_t i)
@@ -343,9 +181,7 @@ static void test_bits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_arguments), cmocka_unit_test(test_mismatch),
-		                            cmocka_unit_test(test_left_out), cmocka_unit_test(test_persistent),
-		                            cmocka_unit_test(test_pair_requests),
-		                            cmocka_unit_test(test_bits) };
+		                            cmocka_unit_test(test_left_out), cmocka_unit_test(test_bits) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	gate_drop();
