@@ -48,6 +48,19 @@ static const struct rule rules[] = {
 	{ 1, GROUP(ORTHOGONAL, 0, 0), { { 0 } }, 1 },
 };
 
+/* Roots are ranks of the group: its last one. */
+static void rooted(struct world *world, int rank, choir_comm *group, const int *members, int n)
+{
+	int32_t mine = rank, got = -1, sum = 0;
+
+	OK(choir_broadcast(group, choir_host(&mine), choir_host(&got), 1, CHOIR_I32, n - 1, NULL, NULL));
+	CHECK(got == members[n - 1]);
+	OK(choir_reduce(group, choir_host(&mine), choir_host(&got), 1, CHOIR_I32, CHOIR_OP_SUM, n - 1, NULL, NULL));
+	for (int i = 0; i < n; i++)
+		sum += members[i];
+	CHECK(got == (rank == members[n - 1] ? sum : members[n - 1]));
+}
+
 static void splits_by_rule(struct world *world, int rank, choir_comm *comm, void *arg)
 {
 	const struct rule *rule = arg;
@@ -62,6 +75,7 @@ static void splits_by_rule(struct world *world, int rank, choir_comm *comm, void
 	CHECK(index >= 0 && index < world->n / size && stride >= 1);
 	CHECK(has_members(group, rank, rule->members[rank], rule->size));
 	CHECK(sum_works(group, COUNT));
+	rooted(world, rank, group, rule->members[rank], rule->size);
 	OK(choir_comm_destroy(group));
 }
 
