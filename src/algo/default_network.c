@@ -98,6 +98,9 @@ static struct network_call call_of(const struct algo_in *in)
 	if (in->collective == COLLECTIVE_ALLREDUCE && in->fold_order == PLAN_ORDER_ANY)
 		unit *= (uint64_t)layout->min_node_size;
 	call.units = max_u64(1, (call.bytes + unit - 1) / unit);
+	call.root_inside = in->collective == COLLECTIVE_REDUCE &&
+	                   layout->node_of[in->root] != layout->node_of[0] &&
+	                   layout->node_of[in->root] != layout->node_of[layout->n - 1];
 	return call;
 }
 

@@ -310,10 +310,11 @@ uint64_t network_ns_line_and_back(const struct network_call *c)
 	return 2 * line(c) + (c->nodes > 2 ? 2 : 1) * carried * WIRE_PER_BYTE;
 }
 
+/* The link of a root between the ends of the line carries sums and results. */
 uint64_t network_ns_line_and_root(const struct network_call *c)
 {
 	uint64_t carried = c->bytes - min_u64(c->bytes, c->message);
 
 	return line(c) + round_of(1, 1, min_u64(c->bytes, c->message)) +
-	       (c->nodes > 2 ? 2 : 1) * carried * WIRE_PER_BYTE;
+	       (c->root_inside ? 2 : 1) * carried * WIRE_PER_BYTE;
 }

@@ -3,6 +3,7 @@
 #ifndef ALGO_NETWORK_NS_H
 #define ALGO_NETWORK_NS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct network_call {
@@ -11,6 +12,7 @@ struct network_call {
 	uint64_t block;              /* bytes of one rank's block */
 	uint64_t units;              /* the most blocks of an exchange that are not empty */
 	uint64_t message;            /* bytes of the longest message */
+	bool root_inside;            /* of a reduce: on another node than the first rank and the last */
 };
 
 /* network_ns_X: of the algorithm X.  block: of reduce_scatter, allgather and others that move blocks; gather: of
