@@ -80,6 +80,11 @@ static const struct choice ordered[] = {
 
 	{ COLLECTIVE_REDUCE, ANY, "scatter_gather", network_ns_pairs_then_gather },
 	{ COLLECTIVE_REDUCE, ANY, "rank_chain", network_ns_line_and_root },
+
+	{ COLLECTIVE_SCAN, ANY, "pairwise", network_ns_block_pairs },
+	{ COLLECTIVE_SCAN, ANY, "chain", network_ns_chain },
+	{ COLLECTIVE_EXSCAN, ANY, "pairwise", network_ns_block_pairs },
+	{ COLLECTIVE_EXSCAN, ANY, "chain", network_ns_chain },
 };
 
 static struct network_call call_of(const struct algo_in *in)

@@ -14,7 +14,8 @@
 #define WORST_RATIO 1.3
 
 static const char *const collectives[] = { "allreduce", "reduce_scatter", "allgather", "alltoall",
-	                                   "broadcast", "reduce",         "gather",    "scatter", "barrier" };
+	                                   "broadcast", "reduce",         "gather",    "scatter",
+	                                   "scan",      "exscan",         "barrier" };
 
 /* Choices that the model calls slower and a measurement calls faster: Note [measured rules] in algo_default.c. */
 static const struct exception {

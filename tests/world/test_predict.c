@@ -6,6 +6,7 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -13,8 +14,9 @@
 /* Each rank is a node: what choir_plan_predict says of the same case. */
 static void as_on_paper(struct world *world, int rank, choir_comm *comm, void *unused)
 {
-	static const char *const names[] = { "allreduce", "reduce_scatter", "allgather",
-		                             "alltoall",  "broadcast",      "scan" };
+	static const char *const names[] = {
+		"allreduce", "reduce_scatter", "allgather", "alltoall", "broadcast", "scan"
+	};
 	static const size_t counts[] = { 1, 300, 20000 };
 
 	(void)unused;
@@ -79,6 +81,46 @@ static void grows(struct world *world, int rank, choir_comm *comm, void *unused)
 	CHECK(sum_works(comm, 8));
 }
 
+/* order=ranks: of the algorithms that keep the order the choice is near the cheapest. */
+static void in_rank_order(struct world *world, int rank, choir_comm *comm, void *unused)
+{
+	static const char *const names[] = { "allreduce", "reduce", "reduce_scatter", "scan", "exscan" };
+	static const char *const keepers[] = { "pairwise", "broadcast", "rank_chain", "scatter_gather", "chain" };
+	static const size_t counts[] = { 1, 5000, 300000 };
+
+	(void)unused;
+	for (int i = 0; i < 5 * 3; i++) {
+		const char *name = names[i % 5], *chosen = NULL, *named = NULL;
+		choir_call call = CHOIR_CALL_INIT;
+		size_t count = counts[i / 5];
+		double seconds = -1, other;
+		char options[64];
+		bool keeps = false;
+
+		call.options = "order=ranks";
+		OK(choir_predict(comm, name, count, CHOIR_F32, CHOIR_OP_SUM, 0, &call, &seconds, &chosen));
+		call.options = options;
+		for (int k = 0; k < 5 && chosen != NULL; k++) {
+			keeps |= strcmp(chosen, keepers[k]) == 0;
+			snprintf(options, sizeof options, "order=ranks, algorithm=%s", keepers[k]);
+			if (choir_predict(comm, name, count, CHOIR_F32, CHOIR_OP_SUM, 0, &call, &other, &named) ==
+			        CHOIR_SUCCESS &&
+			    seconds > 1.3 * other)
+				world_fail(world, rank, "%s of %zu: %g s by %s, but %g s by %s", name, count, seconds,
+				           chosen, other, named);
+		}
+		CHECK(keeps);
+	}
+}
+
+static void test_rank_order(void **state)
+{
+	(void)state;
+	line_up_run(2, 1, 30000, in_rank_order, NULL);
+	line_up_run(8, 1, 30000, in_rank_order, NULL);
+	line_up_run(8, 2, 30000, in_rank_order, NULL);
+}
+
 static void test_grows(void **state)
 {
 	(void)state;
@@ -111,7 +153,7 @@ static void test_rules(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_paper), cmocka_unit_test(test_grows),
-		                            cmocka_unit_test(test_rules) };
+		                            cmocka_unit_test(test_rank_order), cmocka_unit_test(test_rules) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();
