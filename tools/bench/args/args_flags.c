@@ -26,7 +26,7 @@ static const struct flag table[] = {
 	TEXT(0, "offset", offset, "elements before the data in every buffer (default 0)", "N"),
 	INT(0, "in-flight", in_flight, 1, "calls in flight at once, in buffers of their own (default 1)"),
 	REAL("timeout", timeout_s, "give up when a step takes longer (default 120)", "SECONDS"),
-	TEXT(0, "vs", vs, "run beside: mpi, staged, bound, dense, keyed, joined by commas", "WAYS"),
+	TEXT(0, "vs", vs, "run beside: mpi, staged, bound, dense, keyed, builtin, joined by commas", "WAYS"),
 	INT(0, "local", local, 0, "N ranks as threads of this process, without MPI"),
 	TEXT(0, "devices", devices, "P:D,P:D,... as choir-info numbers them, dealt out in turn", "LIST"),
 	GIVEN("csv", csv, "print comma-separated values"),

@@ -147,8 +147,9 @@ static const char *complaint(const struct args *args)
 {
 	if (args->memory != MEMORY_DEVICE && args->memory != MEMORY_HOST)
 		return "kernels run in --memory device or host";
-	if (args->n_vs > 1 || (args->n_vs == 1 && strcmp(args->vs[0], "bound") != 0))
-		return "kernels have --vs bound and nothing else";
+	for (int i = 0; i < args->n_vs; i++)
+		if (strcmp(args->vs[i], "bound") != 0 && strcmp(args->vs[i], "builtin") != 0)
+			return "kernels have --vs bound and builtin, and nothing else";
 	return args->all_algorithms ? "kernels take one --algorithm" : NULL;
 }
 

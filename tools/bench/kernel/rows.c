@@ -5,6 +5,7 @@
 #include "bench/ranks/watchdog.h"
 #include "bench/ranks/world.h"
 #include "kernel.h"
+#include "lib/values.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -72,6 +73,30 @@ static void describe(const struct kernel_work *work, struct result *row)
 		                              .moved_bytes = work->moved_bytes };
 }
 
+static bool is_builtin(const char *way)
+{
+	return strcmp(way, "builtin") == 0;
+}
+
+/* --vs builtin: the same by the library's own sum. */
+static struct contender *open_builtin(const struct kernel *kernel, const struct kernel_shape *shape,
+                                      choir_device *device)
+{
+	struct kernel_work *work = kernel_open(kernel, shape, device);
+
+	if (work != NULL)
+		work->base.name = "builtin";
+	return work != NULL ? &work->base : NULL;
+}
+
+static const char *builtin_unfit(const struct args *args, const struct kernel *kernel, choir_op op)
+{
+	for (int i = 0; i < args->n_vs; i++)
+		if (is_builtin(args->vs[i]) && (!kernel->reduces || values_op(op) == op))
+			return "--vs builtin needs an operator of a user's";
+	return NULL;
+}
+
 static void measure_row(struct run *run, const struct kernel *kernel, const struct kernel_shape *shape)
 {
 	choir_device *device = run->args->memory == MEMORY_DEVICE ? run->device : NULL;
@@ -83,6 +108,7 @@ static void measure_row(struct run *run, const struct kernel *kernel, const stru
 		              .in_flight = 1,
 		              .kind = RESULT_KERNEL };
 	struct run_field field = { .n_ours = 1 };
+	struct kernel_shape builtin = *shape;
 	struct kernel_work *work;
 
 	watchdog_pat("making a kernel's data");
@@ -90,11 +116,16 @@ static void measure_row(struct run *run, const struct kernel *kernel, const stru
 	if (world_max_int(run->world, work == NULL) == 1)
 		no_memory(run);
 	field.ours[0] = &work->base;
+	builtin.op = values_op(shape->op);
 	for (int i = 0; i < run->args->n_vs; i++) {
-		field.vs[i] = copy_open(work->moved_bytes, &work->source, device);
+		if (is_builtin(run->args->vs[i]))
+			field.vs[i] = open_builtin(kernel, &builtin, device);
+		else
+			field.vs[i] = copy_open(work->moved_bytes, &work->source, device);
 		if (world_max_int(run->world, field.vs[i] == NULL) == 1)
 			no_memory(run);
-		contender_take_fastest(run->world, field.vs[i]);
+		if (field.vs[i]->n_manners > 1)
+			contender_take_fastest(run->world, field.vs[i]);
 	}
 	if (work->base.n_manners > 1)
 		contender_take_fastest(run->world, &work->base);
@@ -113,6 +144,8 @@ static void try_row(struct run *run, const struct kernel *kernel, const struct k
 	const char *why_not = kernel->unfit(shape, device);
 
 	if (why_not == NULL)
+		why_not = builtin_unfit(run->args, kernel, shape->op);
+	if (why_not == NULL)
 		measure_row(run, kernel, shape);
 	else if (run->world->rank == 0 && !run->args->all_ops && !run->args->all_dtypes)
 		fprintf(stderr, "choir-bench: kernel %s: %s\n", kernel->name, why_not);
@@ -124,7 +157,8 @@ static void run_kernel(struct run *run, const struct kernel *kernel, struct kern
 
 	if (run->to_text && !args->csv) {
 		report_text_columns(args, kernel->name, RESULT_KERNEL);
-		report_text_note("%s; bytes: that must move; ratio: the share of the copy rate", kernel->about);
+		report_text_note("%s; bytes: that must move; ratio: %s", kernel->about,
+		                 is_builtin(args->vs[0]) ? "to the library's own sum" : "the share of the copy rate");
 	}
 	for (int t = 0; t < args->n_dtypes; t++)
 		for (int o = 0; o < (kernel->reduces ? args->n_ops : 1); o++)

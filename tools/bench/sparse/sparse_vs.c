@@ -166,6 +166,8 @@ static const char *why_never(const struct sparse_job *sparse, const char *way)
 
 	if (strcmp(way, "keyed") == 0)
 		return "keyed calls are measured of dense collectives";
+	if (strcmp(way, "builtin") == 0)
+		return "users' operators are measured of dense collectives";
 	if (strcmp(way, "bound") == 0)
 		return sparse_bound_unfit(sparse);
 	if (strcmp(way, "dense") == 0)

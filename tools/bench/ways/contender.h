@@ -40,7 +40,7 @@ struct vs_way {
 	/* open: collective over the job's world, after unfit gave NULL.  NULL if there is no memory. */
 	struct contender *(*open)(const struct job *job);
 };
-extern const struct vs_way vs_mpi, vs_staged, vs_bound, vs_dense, vs_keyed;
+extern const struct vs_way vs_mpi, vs_staged, vs_bound, vs_dense, vs_keyed, vs_builtin;
 
 /* vs_check_names: NULL if all n names are ways, else the first that is not. */
 const char *vs_check_names(const char *const *names, int n);

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static const struct vs_way *const ways[] = { &vs_mpi, &vs_staged, &vs_bound, &vs_dense, &vs_keyed };
+static const struct vs_way *const ways[] = { &vs_mpi, &vs_staged, &vs_bound, &vs_dense, &vs_keyed, &vs_builtin };
 
 const struct vs_way *vs_find(const char *name)
 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* --vs keyed: the same calls of choir on a keyed comm, each with a key. */
-#include "ours.h"
-
-#include <stdlib.h>
+#include "twin.h"
 
 /* The rank's keyed comm, of all ways that are open: a list of tensors has many. */
 static _Thread_local struct {
@@ -10,55 +8,12 @@ static _Thread_local struct {
 	int users;
 } shared;
 
-struct vs_keyed {
-	struct contender base;
-	struct job job;
-	struct contender *ours;
-};
-
-static int once(struct contender *self)
-{
-	struct vs_keyed *vs = (struct vs_keyed *)self;
-
-	return vs->ours->once(vs->ours);
-}
-
-static void touch(struct contender *self)
-{
-	struct vs_keyed *vs = (struct vs_keyed *)self;
-
-	vs->ours->touch(vs->ours);
-}
-
-static int fill(struct contender *self)
-{
-	struct vs_keyed *vs = (struct vs_keyed *)self;
-
-	return vs->ours->fill(vs->ours);
-}
-
-static int verify(struct contender *self, uint64_t *wrong_p)
-{
-	struct vs_keyed *vs = (struct vs_keyed *)self;
-
-	return vs->ours->verify(vs->ours, wrong_p);
-}
-
 static void leave_comm(void)
 {
 	if (--shared.users > 0)
 		return;
 	choir_comm_destroy(shared.comm);
 	shared.comm = NULL;
-}
-
-static void close_keyed(struct contender *self)
-{
-	struct vs_keyed *vs = (struct vs_keyed *)self;
-
-	vs->ours->close(vs->ours);
-	leave_comm();
-	free(vs);
 }
 
 /* Collective. */
@@ -81,28 +36,17 @@ static choir_comm *enter_comm(const struct job *job)
 static struct contender *open_keyed(const struct job *job)
 {
 	choir_comm *comm = enter_comm(job);
-	struct vs_keyed *vs = comm != NULL ? calloc(1, sizeof *vs) : NULL;
+	struct contender *twin;
+	struct job keyed = *job;
 
-	if (vs != NULL) {
-		vs->job = *job;
-		vs->job.comm = comm;
-		vs->job.keyed = true;
-		vs->ours = ours_open(&vs->job, args_forced(job->args));
-	}
-	if (vs != NULL && vs->ours != NULL) {
-		vs->base = *vs->ours;
-		vs->base.name = "keyed";
-		vs->base.once = once;
-		vs->base.touch = vs->ours->touch != NULL ? touch : NULL;
-		vs->base.fill = fill;
-		vs->base.verify = verify;
-		vs->base.close = close_keyed;
-		return &vs->base;
-	}
-	free(vs);
-	if (comm != NULL)
+	if (comm == NULL)
+		return NULL;
+	keyed.comm = comm;
+	keyed.keyed = true;
+	twin = twin_open(&keyed, "keyed", leave_comm);
+	if (twin == NULL)
 		leave_comm();
-	return NULL;
+	return twin;
 }
 
 static const char *unfit(const struct job *job)
