@@ -122,44 +122,6 @@ static void test_topologies(void **state)
 	world_run_at(4, 1, 30000, topologies, NULL);
 }
 
-/* A call of LONG elements by the algorithm: steps and scratch bytes of the plan that it took. */
-struct taken {
-	uint32_t steps;
-	uint64_t scratch;
-};
-
-static struct taken take(struct world *world, int rank, choir_comm *comm, const char *algorithm, const char *more)
-{
-	struct taken taken = { 0 };
-	char options[128];
-
-	snprintf(options, sizeof options, "algorithm=%s%s", algorithm, more);
-	plan_cache_fini(&comm->plans); /* so that the one plan in it is this call's */
-	OK(plan_cache_init(&comm->plans));
-	run_one(world, rank, comm, 0, LONG, options);
-	for (size_t i = 0; i < PLAN_CACHE_ENTRIES; i++)
-		if (comm->plans.entries[i] != NULL)
-			taken = (struct taken){ comm->plans.entries[i]->plan.n_steps,
-				                comm->plans.entries[i]->plan.scratch_bytes };
-	CHECK(taken.steps > 0);
-	return taken;
-}
-
-static void chunks(struct world *world, int rank, choir_comm *comm, void *arg)
-{
-	choir_call wide = with_options("maxBytesPerTile=64001");
-	struct taken usual = take(world, rank, comm, "twoshot", ""), ring = take(world, rank, comm, "ring", "");
-	int32_t x = 1, y;
-
-	(void)arg;
-	CHECK(take(world, rank, comm, "twoshot", ", maxBytesPerTile=35000").steps >= 2 * usual.steps);
-	CHECK(take(world, rank, comm, "ring", ", chunk_bytes=4096").steps >= 4 * ring.steps);
-	CHECK(take(world, rank, comm, "ring", ", syncful.useOptimisedLayout=false").scratch > ring.scratch);
-	CHECK(take(world, rank, comm, "ring", ", syncful.useOptimisedLayout=true").scratch == ring.scratch);
-	SAYS(choir_allreduce(comm, choir_host(&x), choir_host(&y), 1, CHOIR_I32, CHOIR_OP_SUM, &wide, NULL),
-	     CHOIR_ARGUMENT, "maxBytesPerTile is '64001'|from 4096 to 64000");
-}
-
 static void sizes(struct world *world, int rank, choir_comm *comm, void *arg)
 {
 	(void)arg; /* 3 ranks x 4 B x count */
@@ -172,7 +134,6 @@ static void sizes(struct world *world, int rank, choir_comm *comm, void *arg)
 static void test_sizes(void **state)
 {
 	(void)state;
-	world_run_at(3, 0, 30000, chunks, NULL);
 	setenv("CHOIR_CLASS", "map", 1); /* no direct access between threads */
 	world_device_drop();
 	world_run_at(3, 0, 30000, sizes, NULL);

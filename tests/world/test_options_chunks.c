@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/* The options that change a plan's chunks, of calls and of comms. */
+#include "exec/comm.h"
+#include "world/gate.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { LONG = 40000 };
+
+/* An allreduce of LONG elements by the algorithm: steps and scratch bytes of the plan that it took. */
+struct taken {
+	uint32_t steps;
+	uint64_t scratch;
+};
+
+static struct taken take(struct world *world, int rank, choir_comm *comm, const char *algorithm, const char *more)
+{
+	int32_t *send = calloc(LONG, sizeof *send), *recv = calloc(LONG, sizeof *recv);
+	choir_call call = CHOIR_CALL_INIT;
+	struct taken taken = { 0 };
+	char options[128];
+
+	snprintf(options, sizeof options, "algorithm=%s%s", algorithm, more);
+	call.options = options;
+	plan_cache_fini(&comm->plans); /* so that the one plan in it is this call's */
+	OK(plan_cache_init(&comm->plans));
+	send[LONG - 1] = 1 + rank;
+	OK(choir_allreduce(comm, choir_host(send), choir_host(recv), LONG, CHOIR_I32, CHOIR_OP_SUM, &call, NULL));
+	CHECK(recv[0] == 0 && recv[LONG - 1] == world->n * (world->n + 1) / 2);
+	for (size_t i = 0; i < PLAN_CACHE_ENTRIES; i++)
+		if (comm->plans.entries[i] != NULL)
+			taken = (struct taken){ comm->plans.entries[i]->plan.n_steps,
+				                comm->plans.entries[i]->plan.scratch_bytes };
+	CHECK(taken.steps > 0);
+	free(send);
+	free(recv);
+	return taken;
+}
+
+static void chunks(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	choir_call wide = CHOIR_CALL_INIT;
+	struct taken usual = take(world, rank, comm, "twoshot", ""), ring = take(world, rank, comm, "ring", "");
+	int32_t x = 1, y;
+
+	(void)arg;
+	wide.options = "maxBytesPerTile=64001";
+	CHECK(take(world, rank, comm, "twoshot", ", maxBytesPerTile=35000").steps >= 2 * usual.steps);
+	CHECK(take(world, rank, comm, "ring", ", chunk_bytes=4096").steps >= 4 * ring.steps);
+	CHECK(take(world, rank, comm, "ring", ", syncful.useOptimisedLayout=false").scratch > ring.scratch);
+	CHECK(take(world, rank, comm, "ring", ", syncful.useOptimisedLayout=true").scratch == ring.scratch);
+	SAYS(choir_allreduce(comm, choir_host(&x), choir_host(&y), 1, CHOIR_I32, CHOIR_OP_SUM, &wide, NULL),
+	     CHOIR_ARGUMENT, "maxBytesPerTile is '64001'|from 4096 to 64000");
+}
+
+/* What rank 0 takes without an option of the call's. */
+struct of_comm {
+	struct taken twoshot, ring;
+};
+
+static void look(struct world *world, int rank, choir_comm *comm, void *of_comm_p)
+{
+	struct of_comm of = { take(world, rank, comm, "twoshot", ""), take(world, rank, comm, "ring", "") };
+
+	if (rank == 0)
+		*(struct of_comm *)of_comm_p = of;
+}
+
+static struct of_comm with_options(const char *options)
+{
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+	struct of_comm of = { { 0 }, { 0 } };
+
+	config.deadline_ms = 30000;
+	config.options = options;
+	world_run(3, &config, look, &of);
+	return of;
+}
+
+static void test_calls(void **state)
+{
+	(void)state;
+	world_run_at(3, 0, 30000, chunks, NULL);
+}
+
+static void test_comms(void **state)
+{
+	struct of_comm usual = with_options(NULL);
+
+	(void)state;
+	assert_true(with_options("maxBytesPerTile=35000").twoshot.steps >= 2 * usual.twoshot.steps);
+	assert_true(with_options("chunk_bytes=4096").ring.steps >= 4 * usual.ring.steps);
+	assert_true(with_options("syncful.useOptimisedLayout=false").ring.scratch > usual.ring.scratch);
+	assert_true(with_options("syncful.useOptimisedLayout=true").ring.scratch == usual.ring.scratch);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_calls), cmocka_unit_test(test_comms) };
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+	world_device_drop();
+	return failed;
+}
