@@ -16,8 +16,7 @@ static uint64_t chunk_limit(const struct algo_in *in)
 {
 	uint64_t unit = block_unit(in->elem_bytes);
 
-	return min_u64(round_down(in->slot_bytes / AREAS, unit),
-	               round_up(fit_chunk_bytes(in, in->bytes, 1), unit));
+	return min_u64(round_down(in->slot_bytes / AREAS, unit), round_up(fit_moved_chunk_bytes(in, in->bytes), unit));
 }
 
 const char *broadcast_slots_unfit(const struct algo_in *in)

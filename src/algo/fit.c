@@ -61,3 +61,11 @@ uint64_t fit_chunk_bytes(const struct algo_in *in, uint64_t bytes, uint64_t comm
 	bytes = (bytes + chunks - 1) / chunks;
 	return bytes > least ? bytes : least;
 }
+
+uint64_t fit_moved_chunk_bytes(const struct algo_in *in, uint64_t bytes)
+{
+	uint64_t of_two = 64 * 1024, most = 8 * 1024 * 1024;
+	bool shorter = in->layout->n == 2 && bytes <= most && in->chunk_bytes == 0 && in->command_bytes == 0;
+
+	return shorter ? of_two : fit_chunk_bytes(in, bytes, 1);
+}

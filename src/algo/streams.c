@@ -48,10 +48,12 @@ static uint64_t longest(const struct algo_in *in, const struct stream_view *view
 
 static uint64_t chunk_bytes_of(const struct algo_in *in, const struct stream_view *view)
 {
-	uint64_t unit = block_unit(in->elem_bytes);
+	uint64_t unit = block_unit(in->elem_bytes), bytes = longest(in, view);
+	/* what goes one way needs fewer waits */
+	uint64_t fit = collective_has(in->collective, TRAIT_ROOTED) ? fit_chunk_bytes(in, bytes, 1)
+	                                                            : fit_moved_chunk_bytes(in, bytes);
 
-	return min_u64(round_down(in->slot_bytes / AREAS, unit),
-	               round_up(fit_chunk_bytes(in, longest(in, view), 1), unit));
+	return min_u64(round_down(in->slot_bytes / AREAS, unit), round_up(fit, unit));
 }
 
 /* True if a rank sends bytes to itself that are in no stream. */

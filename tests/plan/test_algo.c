@@ -310,6 +310,30 @@ static void chunks_fit_the_bus(void **state)
 	}
 }
 
+/* Of two ranks chunks that are only copied are short, unless the call is long or says how long chunks are. */
+static void two_ranks_copy_short_chunks(void **state)
+{
+	static const struct {
+		int n;
+		uint64_t bytes, command_bytes, chunk_bytes, want;
+	} rows[] = {
+		{ 2, 8 << 20, 0, 0, 64 << 10 },         { 2, 128 << 10, 0, 0, 64 << 10 },
+		{ 2, (8 << 20) + 64, 0, 0, 256 << 10 }, { 3, 8 << 20, 0, 0, 256 << 10 },
+		{ 2, 8 << 20, 0, 70000, 70000 },        { 2, 16 << 20, 160000, 0, 1677722 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct layout layout = layout_make(rows[i].n, (int[]){ 0, 0, 0 });
+		struct algo_in in = { .layout = &layout,
+			              .command_bytes = rows[i].command_bytes,
+			              .chunk_bytes = rows[i].chunk_bytes };
+
+		assert_int_equal(fit_moved_chunk_bytes(&in, rows[i].bytes), rows[i].want);
+		layout_free(&layout);
+	}
+}
+
 /* The plan of an alltoallv from a rank's own blocks is the plan from the blocks of all pairs. */
 static void own_blocks_suffice(void **state)
 {
@@ -379,6 +403,7 @@ int main(int argc, char **argv)
 	struct CMUnitTest tests[N_COLLECTIVES + 5] = { cmocka_unit_test(defaults_can_run),
 		                                       cmocka_unit_test(rings_in_every_order),
 		                                       cmocka_unit_test(chunks_fit_the_bus),
+		                                       cmocka_unit_test(two_ranks_copy_short_chunks),
 		                                       cmocka_unit_test(own_blocks_suffice),
 		                                       cmocka_unit_test(names_are_found) };
 	bool table_only = argc > 1 && strcmp(argv[1], "table") == 0;
