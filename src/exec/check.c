@@ -65,7 +65,9 @@ static int find_dead(struct run *run, const char **what)
 				return peer->ranks[i];
 	}
 	*what = "dead or cut off";
-	for (int rank = 0; rank < comm->n && comm->layout.n_nodes > 1; rank++)
+	if (comm->messenger == NULL || !messenger_any_lost(comm->messenger))
+		return -1;
+	for (int rank = 0; rank < comm->n; rank++)
 		if (liveness_lost(comm, rank) && run_waits_for(run, rank))
 			return rank;
 	return -1;

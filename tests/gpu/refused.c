@@ -23,6 +23,7 @@
 		memcpy(&mine->call, &fn, sizeof fn);                                                                   \
 	} while (0);
 
+/* clang-format off: it never comes to an end with these */
 #define INTS(X)                                                                                                        \
 	X(clCreateSubDevices) X(clEnqueueReadImage) X(clEnqueueWriteImage) X(clEnqueueCopyImage)                       \
 	X(clEnqueueCopyImageToBuffer) X(clEnqueueCopyBufferToImage) X(clEnqueueFillImage) X(clEnqueueNativeKernel)     \
@@ -35,6 +36,7 @@
 	X(clCreateContextFromType) X(clCreateImage2D) X(clCreateImage3D) X(clCreateImage) X(clEnqueueMapImage)         \
 	X(clCreatePipe) X(clCreateProgramWithBuiltInKernels) X(clLinkProgram) X(clCloneKernel)                         \
 	X(clCreateBufferWithProperties) X(clCreateImageWithProperties) X(clCreateFromGLBuffer)
+/* clang-format on */
 
 INTS(REFUSED_INT)
 HANDLES(REFUSED_HANDLE)
