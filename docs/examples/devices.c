@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #define MAX_RANKS 16
-#define COUNT 1000
+#define COUNT     1000
 
 static void choir_ok(choir_status status, const char *what)
 {

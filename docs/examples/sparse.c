@@ -55,8 +55,8 @@ static void finish(struct rank *me)
 	choir_status status = choir_event_wait(me->event, -1);
 
 	if (status == CHOIR_CAPACITY)
-		status = choir_sparse_fetch(me->event, choir_host(me->got_word), &me->n_words,
-		                            choir_host(me->got_row), &me->n_values);
+		status = choir_sparse_fetch(me->event, choir_host(me->got_word), &me->n_words, choir_host(me->got_row),
+		                            &me->n_values);
 	choir_ok(status);
 	choir_event_release(me->event);
 }

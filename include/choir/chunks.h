@@ -35,7 +35,10 @@ typedef struct choir_chunks {
 	size_t n;
 	choir_chunk *chunks;
 } choir_chunks;
-#define CHOIR_CHUNKS_INIT { sizeof(choir_chunks), 0, CHOIR_F32, 0, NULL }
+#define CHOIR_CHUNKS_INIT                                                                                              \
+	{                                                                                                              \
+		sizeof(choir_chunks), 0, CHOIR_F32, 0, NULL                                                            \
+	}
 
 /* choir_chunks_cut: sets index, offset and count of the n chunks: chunk i has index i and ceil(count / n) elements, the
  * last ones fewer or none.  Buffers stay as they are.  ARGUMENT; never blocks, any thread. */

@@ -37,7 +37,10 @@ typedef struct choir_comm_config {
 	 * every algorithm (docs/determinism.md); 0: as CHOIR_DETERMINISTIC says, or no.  The same on all ranks */
 	int order_ranks;
 } choir_comm_config;
-#define CHOIR_COMM_CONFIG_INIT { sizeof(choir_comm_config), 0, 0, 0, NULL, NULL, NULL, 0, NULL, 0 }
+#define CHOIR_COMM_CONFIG_INIT                                                                                         \
+	{                                                                                                              \
+		sizeof(choir_comm_config), 0, 0, 0, NULL, NULL, NULL, 0, NULL, 0                                       \
+	}
 
 /* Joins processes without MPI, by an allgather that the caller provides.  gather(ctx, mine, bytes, all) writes
  * size * bytes bytes to all, in rank order, and returns 0, or another value on failure.  choir_comm_create calls it a

@@ -36,7 +36,10 @@ typedef struct choir_device_config {
 	choir_memory_class memory_class;
 	choir_reduce_where reduce;
 } choir_device_config;
-#define CHOIR_DEVICE_CONFIG_INIT { sizeof(choir_device_config), CHOIR_CLASS_AUTO, CHOIR_REDUCE_AUTO }
+#define CHOIR_DEVICE_CONFIG_INIT                                                                                       \
+	{                                                                                                              \
+		sizeof(choir_device_config), CHOIR_CLASS_AUTO, CHOIR_REDUCE_AUTO                                       \
+	}
 
 /* choir_device_create: creates a choir_device for a device of the caller's context, which it retains.  config NULL: the
  * defaults; CHOIR_CLASS and CHOIR_REDUCE in the environment override AUTO.  Blocks for the probe (some ms).  Any

@@ -23,7 +23,7 @@ typedef struct choir_call {
 	int64_t deadline_ms; /* 0: the comm's */
 	/* "algorithm=ring", "order=ranks" (docs/determinism.md) and others (docs/options.md); NULL: the rules choose */
 	const char *options;
-	const char *name;    /* in error sentences and the log; NULL: the collective's name */
+	const char *name; /* in error sentences and the log; NULL: the collective's name */
 	/* for CHOIR_OP_PREMUL_SUM: multiplies this rank's values, rounded to their type; finite.  1 for other
 	 * operators */
 	double factor;
@@ -34,7 +34,10 @@ typedef struct choir_call {
 	 * wildcard (2^31 - 1 is that of splits).  0 for other calls */
 	int64_t tag;
 } choir_call;
-#define CHOIR_CALL_INIT { sizeof(choir_call), NULL, NULL, 0, NULL, 0, 0, NULL, NULL, 1.0, NULL, 0 }
+#define CHOIR_CALL_INIT                                                                                                \
+	{                                                                                                              \
+		sizeof(choir_call), NULL, NULL, 0, NULL, 0, 0, NULL, NULL, 1.0, NULL, 0                                \
+	}
 
 /* choir_event_test: *done_p = 1 once the collective has ended, with success or not.  Never blocks, makes no progress;
  * any thread. */

@@ -28,7 +28,10 @@ typedef struct choir_comm_group {
 	choir_comm_group_type type;
 	int size, stride;
 } choir_comm_group;
-#define CHOIR_COMM_GROUP_INIT { sizeof(choir_comm_group), CHOIR_COMM_GROUP_ALL, 0, 1 }
+#define CHOIR_COMM_GROUP_INIT                                                                                          \
+	{                                                                                                              \
+		sizeof(choir_comm_group), CHOIR_COMM_GROUP_ALL, 0, 1                                                   \
+	}
 
 /* choir_comm_group_find: the number of this rank's group (groups are numbered by their lowest ranks), the rank within
  * it, and the size and stride that a 0 stands for; pointers may be NULL.  Sends nothing.  ARGUMENT if size * stride

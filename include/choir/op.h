@@ -39,10 +39,12 @@ typedef struct choir_op_config {
 	const char *identity_text; /* "0" */
 	/* 1: operands may be swapped; 0: only algorithms that fold in rank order are taken, others are ARGUMENT */
 	int commutative;
-	uint64_t dtypes;           /* bit 1 << CHOIR_F32 and so on: the data types that it is for; 0: all */
+	uint64_t dtypes; /* bit 1 << CHOIR_F32 and so on: the data types that it is for; 0: all */
 } choir_op_config;
-#define CHOIR_OP_CONFIG_INIT { sizeof(choir_op_config), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
-			       NULL, 1, 0 }
+#define CHOIR_OP_CONFIG_INIT                                                                                           \
+	{                                                                                                              \
+		sizeof(choir_op_config), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1, 0        \
+	}
 
 /* choir_op_create: *op_p is an operator of this process, for all comms: dense reductions, scans (without final), lists,
  * persistent calls, sparse_allreduce and choir_coalesce_rows.  Other ranks give operators of their own that have the

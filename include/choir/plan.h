@@ -29,10 +29,13 @@ typedef struct choir_plan_options {
 	int staged;             /* 1: device memory that the host cannot map, so the plan copies from it and to it */
 	/* 1: the ranks of a node can access each other's buffers (choir_mem_alloc, or threads of one process) */
 	int shared;
-	size_t slot_bytes;      /* of a slot of the arena; 0: as in a comm of this layout */
-	size_t message_bytes;   /* of the longest message; 0: as in a comm */
+	size_t slot_bytes;    /* of a slot of the arena; 0: as in a comm of this layout */
+	size_t message_bytes; /* of the longest message; 0: as in a comm */
 } choir_plan_options;
-#define CHOIR_PLAN_OPTIONS_INIT { sizeof(choir_plan_options), NULL, NULL, NULL, 0, 0, 0, CHOIR_U8, 0, 0, 0, 0, 0, 0 }
+#define CHOIR_PLAN_OPTIONS_INIT                                                                                        \
+	{                                                                                                              \
+		sizeof(choir_plan_options), NULL, NULL, NULL, 0, 0, 0, CHOIR_U8, 0, 0, 0, 0, 0, 0                      \
+	}
 
 enum { CHOIR_PLAN_TEXT, CHOIR_PLAN_DOT, CHOIR_PLAN_JSON };
 #define CHOIR_PLAN_ALL_RANKS (-1)
@@ -51,19 +54,19 @@ CHOIR_API choir_status choir_plan_check(const choir_plan_options *options, char 
  * copies of its bytes.  It then occupies the outgoing link of the sender's node, which the node's ranks share, and one
  * latency later the incoming link of the receiver's node. */
 typedef struct choir_plan_costs {
-	size_t struct_size;          /* sizeof(choir_plan_costs) */
+	size_t struct_size; /* sizeof(choir_plan_costs) */
 	double network_latency_us;
 	double network_GBps;
 	double network_overhead_us;
 	double network_copies;
-	double node_latency_us;      /* messages between ranks of one node */
-	double node_GBps;            /* of each rank */
+	double node_latency_us; /* messages between ranks of one node */
+	double node_GBps;       /* of each rank */
 	double node_overhead_us;
 	double node_copies;
-	double copy_GBps;            /* one rank's copies, by bytes copied */
-	double reduce_GBps;          /* one rank's reductions, by bytes of all operands */
-	double flag_us;              /* until the ranks of the node see a published flag */
-	double step_us;              /* the engine's own time for a step */
+	double copy_GBps;   /* one rank's copies, by bytes copied */
+	double reduce_GBps; /* one rank's reductions, by bytes of all operands */
+	double flag_us;     /* until the ranks of the node see a published flag */
+	double step_us;     /* the engine's own time for a step */
 } choir_plan_costs;
 
 /* choir_plan_costs_default: TCP at 1 Gb/s between the nodes, and a node whose chunks stay in the cache.  Set
@@ -71,13 +74,13 @@ typedef struct choir_plan_costs {
 CHOIR_API choir_status choir_plan_costs_default(choir_plan_costs *costs);
 
 typedef struct choir_plan_prediction {
-	size_t struct_size;          /* sizeof(choir_plan_prediction), set by the caller */
-	double seconds;              /* from a common start until the last rank is done */
-	uint64_t steps;              /* of all ranks */
+	size_t struct_size; /* sizeof(choir_plan_prediction), set by the caller */
+	double seconds;     /* from a common start until the last rank is done */
+	uint64_t steps;     /* of all ranks */
 	uint64_t messages;
-	uint64_t network_messages;   /* those between nodes, and their bytes */
+	uint64_t network_messages; /* those between nodes, and their bytes */
 	uint64_t network_bytes;
-	const char *algorithm;       /* the one given or chosen; a constant text */
+	const char *algorithm; /* the one given or chosen; a constant text */
 } choir_plan_prediction;
 
 /* choir_plan_predict: simulates the plans of all ranks.  costs NULL: the defaults.  finish_s: NULL, or one number for

@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 typedef enum choir_coalesce {
-	CHOIR_COALESCE_REGULAR = 0,        /* one row per index, ascending */
+	CHOIR_COALESCE_REGULAR = 0, /* one row per index, ascending */
 	/* the rows of all ranks as given, duplicates included, in rank order; the operator is not applied */
 	CHOIR_COALESCE_DISABLE = 1,
 	CHOIR_COALESCE_KEEP_PRECISION = 2, /* as regular; narrow rows travel as f32, the result is rounded once */
@@ -75,11 +75,10 @@ CHOIR_API choir_status choir_sparse_allreduce(choir_comm *comm, choir_buffer sen
  * the same for every start.  *recv_ind_count and *recv_val_count are the capacities of every start, which sets them to
  * these first; they stay valid as long as the request. */
 CHOIR_API choir_status choir_sparse_allreduce_init(choir_comm *comm, choir_buffer send_ind, size_t send_ind_count,
-                                                   choir_buffer send_val, size_t send_val_count,
-                                                   choir_buffer recv_ind, size_t *recv_ind_count,
-                                                   choir_buffer recv_val, size_t *recv_val_count,
-                                                   choir_dtype ind_dtype, choir_dtype val_dtype, choir_op op,
-                                                   const choir_sparse_attr *attr, const choir_call *call,
+                                                   choir_buffer send_val, size_t send_val_count, choir_buffer recv_ind,
+                                                   size_t *recv_ind_count, choir_buffer recv_val,
+                                                   size_t *recv_val_count, choir_dtype ind_dtype, choir_dtype val_dtype,
+                                                   choir_op op, const choir_sparse_attr *attr, const choir_call *call,
                                                    choir_request **request_p);
 
 /* choir_sparse_fetch: copies the result of an event that ended with CAPACITY into larger buffers; counts as above.

@@ -8,32 +8,36 @@
 #include <string.h>
 
 /* An algorithm that folds in that order, and one that promises none. */
-#define RANKS(order_, collective_, name_, unfit_, build_, about_) \
-	{ .collective = COLLECTIVE_##collective_, .name = name_, .unfit = unfit_, .build = build_, .about = about_, \
-	  .fold_order = PLAN_ORDER_##order_ }
+#define RANKS(order_, collective_, name_, unfit_, build_, about_)                                                      \
+	{                                                                                                              \
+		.collective = COLLECTIVE_##collective_, .name = name_, .unfit = unfit_, .build = build_,               \
+		.about = about_, .fold_order = PLAN_ORDER_##order_                                                     \
+	}
 #define ROW(...) RANKS(ANY, __VA_ARGS__)
-#define ON_DEVICE(order_, collective_, build_, about_) \
-	{ .collective = COLLECTIVE_##collective_, .name = "device", .unfit = device_unfit, .build = build_, \
-	  .about = about_, .fold_order = PLAN_ORDER_##order_, .on_device = true }
+#define ON_DEVICE(order_, collective_, build_, about_)                                                                 \
+	{                                                                                                              \
+		.collective = COLLECTIVE_##collective_, .name = "device", .unfit = device_unfit, .build = build_,      \
+		.about = about_, .fold_order = PLAN_ORDER_##order_, .on_device = true                                  \
+	}
 
 const struct algorithm algorithms[] = {
 	RANKS(ONCE, ALLREDUCE, "single", fit_single, single_reduce, "one rank alone"),
 	RANKS(ONCE, ALLREDUCE, "direct", direct_unfit, allreduce_direct,
-	    "shared memory: each rank reduces a slice for all, one pass"),
+	      "shared memory: each rank reduces a slice for all, one pass"),
 	RANKS(ONCE, ALLREDUCE, "direct_oneshot", direct_oneshot_unfit, allreduce_direct_oneshot,
-	    "shared memory, two ranks, short: each reduces all"),
+	      "shared memory, two ranks, short: each reduces all"),
 	ON_DEVICE(ONCE, ALLREDUCE, reduce_device, "device memory: each rank reduces a slice by a kernel"),
 	RANKS(ONCE, ALLREDUCE, "oneshot", oneshot_unfit, allreduce_oneshot,
-	    "one node, up to a slot: one wait, each rank reduces all"),
+	      "one node, up to a slot: one wait, each rank reduces all"),
 	RANKS(ONCE, ALLREDUCE, "twoshot", allreduce_twoshot_unfit, allreduce_twoshot,
-	    "one node, any length: each rank reduces a slice"),
+	      "one node, any length: each rank reduces a slice"),
 	ROW(ALLREDUCE, "ring", fit_network, allreduce_ring, "network, long: 2(n-1) rounds, 2(n-1)/n of the bytes"),
 	ROW(ALLREDUCE, "recursive_doubling", fit_network, allreduce_recursive_doubling,
 	    "network, short: log2(n) rounds of all bytes"),
 	ROW(ALLREDUCE, "halving_doubling", fit_network, allreduce_halving_doubling,
 	    "network, middle: 2 log2(n) rounds, 2(n-1)/n of the bytes"),
 	RANKS(ONCE, ALLREDUCE, "pairwise", fit_network, allreduce_pairwise,
-	    "network, middle, few ranks: 2 rounds, 2(n-1)/n of the bytes"),
+	      "network, middle, few ranks: 2 rounds, 2(n-1)/n of the bytes"),
 	ROW(ALLREDUCE, "bidirectional_ring", fit_network, allreduce_bidirectional_ring,
 	    "network, long, own links: two rings, half of the bytes each"),
 	ROW(ALLREDUCE, "anticlockwise_ring", fit_network, allreduce_anticlockwise_ring,
@@ -43,7 +47,7 @@ const struct algorithm algorithms[] = {
 	ROW(ALLREDUCE, "quad_directional_ring", fit_network, allreduce_quad_directional_ring,
 	    "network, long, own links: four rings, a quarter of the bytes each"),
 	RANKS(ONCE, ALLREDUCE, "broadcast", fit_network, allreduce_broadcast,
-	    "network, short: all bytes to all ranks, each reduces all"),
+	      "network, short: all bytes to all ranks, each reduces all"),
 	RANKS(RANKS, ALLREDUCE, "rank_chain", fit_network, rank_chain,
 	      "network, long, rank order: pieces summed along all ranks, then back"),
 	ROW(ALLREDUCE, "hier_ring", allreduce_hier_ring_unfit, allreduce_hier_ring,
@@ -59,14 +63,14 @@ const struct algorithm algorithms[] = {
 
 	RANKS(ONCE, REDUCE_SCATTER, "single", fit_single, single_reduce, "one rank alone"),
 	RANKS(ONCE, REDUCE_SCATTER, "direct", direct_unfit, reduce_scatter_direct,
-	    "shared memory: each rank reduces its block, one pass"),
+	      "shared memory: each rank reduces its block, one pass"),
 	ON_DEVICE(ONCE, REDUCE_SCATTER, reduce_scatter_device,
 	          "device memory: each rank reduces its block by a kernel"),
 	RANKS(ONCE, REDUCE_SCATTER, "slots", reduce_scatter_slots_unfit, reduce_scatter_slots,
-	    "one node: each rank reduces its block out of all slots"),
+	      "one node: each rank reduces its block out of all slots"),
 	ROW(REDUCE_SCATTER, "ring", fit_network, reduce_scatter_ring, "network: n-1 rounds, (n-1)/n of the bytes"),
 	RANKS(ONCE, REDUCE_SCATTER, "pairwise", fit_network, reduce_scatter_pairwise,
-	    "network: n-1 pairs, (n-1)/n of the bytes, one rounding"),
+	      "network: n-1 pairs, (n-1)/n of the bytes, one rounding"),
 	ROW(REDUCE_SCATTER, "recursive_halving", reduce_scatter_recursive_halving_unfit,
 	    reduce_scatter_recursive_halving, "network, short: log2(n) rounds, blocks packed"),
 	ROW(REDUCE_SCATTER, "anticlockwise_ring", fit_network, reduce_scatter_anticlockwise_ring,
@@ -80,11 +84,11 @@ const struct algorithm algorithms[] = {
 
 	RANKS(ONCE, REDUCE_SCATTERV, "single", fit_single, single_reduce, "one rank alone"),
 	RANKS(ONCE, REDUCE_SCATTERV, "direct", direct_unfit, reduce_scatter_direct,
-	    "shared memory: each rank reduces its block, one pass"),
+	      "shared memory: each rank reduces its block, one pass"),
 	ON_DEVICE(ONCE, REDUCE_SCATTERV, reduce_scatter_device,
 	          "device memory: each rank reduces its block by a kernel"),
 	RANKS(ONCE, REDUCE_SCATTERV, "slots", reduce_scatter_slots_unfit, reduce_scatter_slots,
-	    "one node: chunks of the longest block"),
+	      "one node: chunks of the longest block"),
 	ROW(REDUCE_SCATTERV, "ring", fit_network, reduce_scatter_ring,
 	    "network: n-1 rounds, each block sent n-1 times"),
 	RANKS(ONCE, REDUCE_SCATTERV, "pairwise", fit_network, reduce_scatter_pairwise,
@@ -143,7 +147,7 @@ const struct algorithm algorithms[] = {
 
 	RANKS(ONCE, REDUCE, "single", fit_single, single_reduce, "one rank alone"),
 	RANKS(ONCE, REDUCE, "direct", direct_unfit, reduce_direct,
-	    "shared memory: each rank reduces a slice for the root, one pass"),
+	      "shared memory: each rank reduces a slice for the root, one pass"),
 	ON_DEVICE(ONCE, REDUCE, reduce_device, "device memory: each rank reduces a slice by a kernel"),
 	RANKS(ONCE, REDUCE, "oneshot", oneshot_unfit, reduce_oneshot,
 	      "one node, up to a slot: one wait, the root reduces all"),
@@ -152,7 +156,7 @@ const struct algorithm algorithms[] = {
 	ROW(REDUCE, "binomial", fit_network, reduce_binomial, "network: log2(n) rounds, in pieces"),
 	ROW(REDUCE, "knomial", fit_network, reduce_knomial, "network, short: log4(n) rounds, in pieces"),
 	RANKS(ONCE, REDUCE, "scatter_gather", fit_network, reduce_scatter_gather,
-	    "network, long: each rank reduces a block, the root gathers"),
+	      "network, long: each rank reduces a block, the root gathers"),
 	ROW(REDUCE, "chain", fit_network, reduce_chain, "network, long: pieces summed along all ranks"),
 	RANKS(RANKS, REDUCE, "rank_chain", fit_network, rank_chain,
 	      "network, long, rank order: pieces summed along all ranks, then to the root"),
@@ -183,20 +187,20 @@ const struct algorithm algorithms[] = {
 
 	RANKS(ONCE, SCAN, "single", fit_single, single_prefix, "one rank alone"),
 	RANKS(RANKS, SCAN, "direct", direct_unfit, prefix_direct,
-	    "shared memory: each rank folds a slice for all, one pass"),
+	      "shared memory: each rank folds a slice for all, one pass"),
 	RANKS(ONCE, SCAN, "slots", prefix_slots_unfit, prefix_slots,
 	      "one node: rank r folds r+1 inputs, one wait a chunk"),
 	RANKS(ONCE, SCAN, "pairwise", fit_network, prefix_pairwise,
-	    "network, short: one round, to all ranks after it, one rounding"),
+	      "network, short: one round, to all ranks after it, one rounding"),
 	RANKS(RANKS, SCAN, "chain", fit_network, prefix_chain, "network, long: pieces folded along all ranks"),
 
 	RANKS(ONCE, EXSCAN, "single", fit_single, single_prefix, "one rank alone"),
 	RANKS(RANKS, EXSCAN, "direct", direct_unfit, prefix_direct,
-	    "shared memory: each rank folds a slice for all, one pass"),
+	      "shared memory: each rank folds a slice for all, one pass"),
 	RANKS(ONCE, EXSCAN, "slots", prefix_slots_unfit, prefix_slots,
 	      "one node: rank r folds r+1 inputs, one wait a chunk"),
 	RANKS(ONCE, EXSCAN, "pairwise", fit_network, prefix_pairwise,
-	    "network, short: one round, to all ranks after it, one rounding"),
+	      "network, short: one round, to all ranks after it, one rounding"),
 	RANKS(RANKS, EXSCAN, "chain", fit_network, prefix_chain, "network, long: pieces folded along all ranks"),
 
 	ROW(BARRIER, "single", fit_single, single_nothing, "one rank alone"),
@@ -212,8 +216,9 @@ const char *algo_disorder(const struct algorithm *algorithm, const struct algo_i
 {
 	if (algorithm->fold_order >= in->fold_order)
 		return NULL;
-	return algorithm->fold_order == PLAN_ORDER_ANY ? "does not fold in rank order"
-	                                          : "rounds after each rank, so its results depend on the algorithm";
+	return algorithm->fold_order == PLAN_ORDER_ANY
+	           ? "does not fold in rank order"
+	           : "rounds after each rank, so its results depend on the algorithm";
 }
 
 const char *algo_unfit(const struct algorithm *algorithm, const struct algo_in *in)
@@ -224,7 +229,10 @@ const char *algo_unfit(const struct algorithm *algorithm, const struct algo_in *
 }
 
 /* GCL's names of what has another name here. */
-static const struct { enum collective collective; const char *alias, *name; } aliases[] = {
+static const struct {
+	enum collective collective;
+	const char *alias, *name;
+} aliases[] = {
 	{ COLLECTIVE_ALLREDUCE, "clockwise_ring", "ring" },
 	{ COLLECTIVE_REDUCE_SCATTER, "clockwise_ring", "ring" },
 	{ COLLECTIVE_ALLGATHER, "clockwise_ring", "ring" },

@@ -10,13 +10,13 @@
 
 /* The node of each rank.  Ranks of one node need not be consecutive. */
 struct layout {
-	int n;                 /* ranks */
+	int n; /* ranks */
 	int n_nodes;
-	const int *node_of;    /* [n] */
+	const int *node_of;       /* [n] */
 	const int *local_rank_of; /* [n] the rank's number on its node (local_rank), in rank order from 0 */
-	const int *node_size;  /* [n_nodes] */
-	const int *node_first; /* [n_nodes + 1] into node_ranks */
-	const int *node_ranks; /* [n] ranks, grouped by node, ascending within each */
+	const int *node_size;     /* [n_nodes] */
+	const int *node_first;    /* [n_nodes + 1] into node_ranks */
+	const int *node_ranks;    /* [n] ranks, grouped by node, ascending within each */
 	int min_node_size, max_node_size;
 };
 
@@ -80,7 +80,7 @@ struct algo_in {
 struct algorithm {
 	enum collective collective;
 	const char *name;
-	const char *about; /* cost and limits in one line */
+	const char *about;          /* cost and limits in one line */
 	enum plan_order fold_order; /* of every element, for every call that fits; the plan checker proves it */
 	/* NULL if the algorithm can do this call, else a constant text with the reason ("needs all ranks on one
 	 * node") */

@@ -25,8 +25,8 @@ static uint64_t gather_bit(const struct packed *p, uint64_t len, struct plan_ref
 		uint64_t bytes = (uint64_t)(d < n - first ? d : n - first) * len;
 		struct plan_ref there = ref_plus(apart, (uint64_t)first * len), here = ref_plus(together, at);
 
-		*ready = back ? plan_copy(p->plan, there, here, bytes, ready, 1, "bruck: apart") :
-		                plan_copy(p->plan, here, there, bytes, ready, 1, "bruck: together");
+		*ready = back ? plan_copy(p->plan, there, here, bytes, ready, 1, "bruck: apart")
+		              : plan_copy(p->plan, here, there, bytes, ready, 1, "bruck: together");
 		at += bytes;
 	}
 	return at;

@@ -12,9 +12,9 @@
 #include "algo/pattern_ring.h"
 #include "algo/pattern_tree.h"
 
-#define DEPTH 4
+#define DEPTH         4
 #define MOST_MESSAGES 8 /* in a chunk: bounds the scratch of large comms */
-#define BINOMIAL 2
+#define BINOMIAL      2
 
 struct scatter_allgather {
 	const struct algo_in *in;
@@ -112,8 +112,8 @@ static void add_chunk(struct scatter_allgather *b, uint64_t k)
 
 	b->len = chunk_len(b->chunks, k);
 	b->tag = (uint32_t)k * (2 * (uint32_t)b->n + 1);
-	b->home = b->staged ? plan_at(PLAN_SCRATCH, b->stage + area * round_up(b->chunks.each, 64)) :
-	                      plan_at(b->v == 0 ? PLAN_SEND : PLAN_RECV, off);
+	b->home = b->staged ? plan_at(PLAN_SCRATCH, b->stage + area * round_up(b->chunks.each, 64))
+	                    : plan_at(b->v == 0 ? PLAN_SEND : PLAN_RECV, off);
 	b->sent = b->got = b->done[area];
 	if (b->v == 0 && b->staged)
 		b->sent = b->got = plan_copy(b->plan, b->home, plan_at(PLAN_SEND, off), b->len, &b->got, 1, "stage in");

@@ -8,7 +8,7 @@
 #include "algo/fit.h"
 #include "algo/pattern_block.h"
 
-#define AREAS 4
+#define AREAS             4
 #define SHORT_CHUNK_BYTES (32 * 1024)
 
 /* The longest chunk. */

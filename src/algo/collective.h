@@ -19,14 +19,14 @@ enum collective {
 enum extent { EXTENT_NOTHING, EXTENT_ONE, EXTENT_ALL, EXTENT_ONE_AT_ROOT, EXTENT_ALL_AT_ROOT };
 
 enum trait {
-	TRAIT_REDUCES = 1,         /* takes an operator */
-	TRAIT_ROOTED = 2,          /* takes a root or a peer */
-	TRAIT_UNEVEN = 4,          /* a v form: blocks have counts of their own */
-	TRAIT_PEERS_WRITE = 8,     /* plans on shared memory write to peers' RECVs (PLAN_PEER_RECV) */
-	TRAIT_PREFIX = 128,        /* each rank gets the fold of the ranks up to it: no final expression */
-	TRAIT_PAIR = 16,           /* send and recv */
+	TRAIT_REDUCES = 1,     /* takes an operator */
+	TRAIT_ROOTED = 2,      /* takes a root or a peer */
+	TRAIT_UNEVEN = 4,      /* a v form: blocks have counts of their own */
+	TRAIT_PEERS_WRITE = 8, /* plans on shared memory write to peers' RECVs (PLAN_PEER_RECV) */
+	TRAIT_PREFIX = 128,    /* each rank gets the fold of the ranks up to it: no final expression */
+	TRAIT_PAIR = 16,       /* send and recv */
 	TRAIT_NEVER_IN_PLACE = 32,
-	TRAIT_NO_PLAN = 64,        /* a script, which learns its sizes on the way */
+	TRAIT_NO_PLAN = 64, /* a script, which learns its sizes on the way */
 };
 
 struct collective_traits {
@@ -81,11 +81,16 @@ static inline bool collective_of_pairs(enum collective collective)
 static inline uint64_t collective_holds(enum extent extent, int n, bool is_root)
 {
 	switch (extent) {
-	case EXTENT_ONE: return 1;
-	case EXTENT_ALL: return (uint64_t)n;
-	case EXTENT_ONE_AT_ROOT: return is_root;
-	case EXTENT_ALL_AT_ROOT: return is_root ? (uint64_t)n : 0;
-	default: return 0;
+	case EXTENT_ONE:
+		return 1;
+	case EXTENT_ALL:
+		return (uint64_t)n;
+	case EXTENT_ONE_AT_ROOT:
+		return is_root;
+	case EXTENT_ALL_AT_ROOT:
+		return is_root ? (uint64_t)n : 0;
+	default:
+		return 0;
 	}
 }
 

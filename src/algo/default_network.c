@@ -103,8 +103,7 @@ static struct network_call call_of(const struct algo_in *in)
 	if (in->collective == COLLECTIVE_ALLREDUCE && in->fold_order == PLAN_ORDER_ANY)
 		unit *= (uint64_t)layout->min_node_size;
 	call.units = max_u64(1, (call.bytes + unit - 1) / unit);
-	call.root_inside = in->collective == COLLECTIVE_REDUCE &&
-	                   layout->node_of[in->root] != layout->node_of[0] &&
+	call.root_inside = in->collective == COLLECTIVE_REDUCE && layout->node_of[in->root] != layout->node_of[0] &&
 	                   layout->node_of[in->root] != layout->node_of[layout->n - 1];
 	return call;
 }
@@ -112,8 +111,8 @@ static struct network_call call_of(const struct algo_in *in)
 const struct algorithm *default_network(const struct algo_in *in)
 {
 	const struct choice *rows = in->fold_order == PLAN_ORDER_ANY ? choices : ordered;
-	const size_t n_rows = in->fold_order == PLAN_ORDER_ANY ? sizeof choices / sizeof *choices
-	                                                  : sizeof ordered / sizeof *ordered;
+	const size_t n_rows =
+	    in->fold_order == PLAN_ORDER_ANY ? sizeof choices / sizeof *choices : sizeof ordered / sizeof *ordered;
 	const enum nodes nodes = in->layout->max_node_size > 1 ? FULL : FLAT;
 	const struct algorithm *best = NULL;
 	uint64_t best_ns = UINT64_MAX;

@@ -8,16 +8,16 @@
 
 struct exchange {
 	struct plan *plan;
-	struct group group;     /* two members or more */
-	struct plan_ref own;    /* this member's input, in memory that steps can read */
-	struct plan_ref out;    /* the result, in memory that steps can read and write; may be own */
-	bool to_root;           /* only member `root` gets the whole result; only exchange_pairwise supports it */
+	struct group group;  /* two members or more */
+	struct plan_ref own; /* this member's input, in memory that steps can read */
+	struct plan_ref out; /* the result, in memory that steps can read and write; may be own */
+	bool to_root;        /* only member `root` gets the whole result; only exchange_pairwise supports it */
 	int root;
-	bool own_raw;           /* own is the caller's original, not a partial result (the same on all members) */
+	bool own_raw; /* own is the caller's original, not a partial result (the same on all members) */
 	uint64_t bytes, unit;
-	uint64_t scratch;       /* offset of kind->scratch(...) bytes that no other step uses during the exchange */
-	uint32_t tag;           /* the first of kind->tags tags */
-	plan_id after;          /* the step after which own, out and scratch may be accessed */
+	uint64_t scratch; /* offset of kind->scratch(...) bytes that no other step uses during the exchange */
+	uint32_t tag;     /* the first of kind->tags tags */
+	plan_id after;    /* the step after which own, out and scratch may be accessed */
 };
 
 struct exchange_kind {

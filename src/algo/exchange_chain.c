@@ -25,7 +25,9 @@ static void add_chunk(struct chain *c, uint64_t k)
 	struct plan_ref staged = plan_at(PLAN_SCRATCH, c->stage + area * c->stage_bytes);
 	struct exchange x = {
 		.plan = c->plan,
-		.group = c->kind->by_rank ? group_by_rank(in) : c->to_root ? group_all(in) : group_ring(in),
+		.group = c->kind->by_rank ? group_by_rank(in)
+		         : c->to_root     ? group_all(in)
+		                          : group_ring(in),
 		.to_root = c->to_root,
 		.root = c->root,
 		.own_raw = true,

@@ -10,12 +10,12 @@
 #include "algo/pattern_halving.h"
 #include "algo/pattern_hypercube.h"
 
-#define MAX_ROUNDS 30
-#define TAG_FOLD 0
-#define TAG_RESULT 1
-#define TAG_HALVING 2
+#define MAX_ROUNDS   30
+#define TAG_FOLD     0
+#define TAG_RESULT   1
+#define TAG_HALVING  2
 #define TAG_DOUBLING (TAG_HALVING + MAX_ROUNDS)
-#define TAGS (TAG_DOUBLING + MAX_ROUNDS)
+#define TAGS         (TAG_DOUBLING + MAX_ROUNDS)
 
 struct range {
 	uint64_t off, len;

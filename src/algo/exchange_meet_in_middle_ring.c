@@ -21,8 +21,8 @@ struct side {
 struct meeting {
 	const struct exchange *x;
 	struct side sides[2];
-	uint64_t half;       /* bytes of one receive buffer */
-	bool first_there;    /* one side's sum of my block, with my part, is in first */
+	uint64_t half;    /* bytes of one receive buffer */
+	bool first_there; /* one side's sum of my block, with my part, is in first */
 	struct plan_ref first;
 	plan_id first_ready, met;
 };

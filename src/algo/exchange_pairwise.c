@@ -9,9 +9,9 @@
 #include "algo/pattern_block.h"
 #include "algo/pattern_ring.h"
 
-#define TAG_PART 0
-#define TAG_RESULT 1
-#define TAGS 2
+#define TAG_PART      0
+#define TAG_RESULT    1
+#define TAGS          2
 #define MOST_MESSAGES 8 /* in a range: bounds the scratch of large groups */
 
 struct pairwise {
@@ -87,7 +87,11 @@ static void share(struct pairwise *p, plan_id reduced)
 
 static plan_id build(const struct exchange *x)
 {
-	struct pairwise p = { .x = x, .n = x->group.n, .me = x->group.me, .sent = x->after, .got = x->after,
+	struct pairwise p = { .x = x,
+		              .n = x->group.n,
+		              .me = x->group.me,
+		              .sent = x->after,
+		              .got = x->after,
 		              .stride = round_up(block_max(x->bytes, x->group.n, x->unit), 64) };
 	plan_id reduced;
 

@@ -11,8 +11,8 @@
 #include "algo/pattern_hypercube.h"
 
 #define MAX_ROUNDS 30
-#define TAG_FOLD 0
-#define TAG_ROUND 1
+#define TAG_FOLD   0
+#define TAG_ROUND  1
 #define TAG_RESULT (TAG_ROUND + MAX_ROUNDS)
 
 static plan_id build(const struct exchange *x)

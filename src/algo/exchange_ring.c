@@ -82,11 +82,15 @@ static plan_id build(const struct exchange *x)
 {
 	int n = x->group.n, me = x->group.me;
 	struct ring r = {
-		.x = x, .n = n, .me = me,
+		.x = x,
+		.n = n,
+		.me = me,
 		.next = group_rank(&x->group, ring_next(me, n)),
 		.before = group_rank(&x->group, ring_before(me, n)),
 		.half = round_up(block_max(x->bytes, n, x->unit), 64),
-		.sent = x->after, .got = x->after, .reduced = x->after,
+		.sent = x->after,
+		.got = x->after,
+		.reduced = x->after,
 	};
 
 	/* 1. reduce-scatter */

@@ -9,10 +9,10 @@
 
 struct group {
 	const struct layout *layout;
-	int n, me;     /* number of members; this rank's index among them */
+	int n, me;      /* number of members; this rank's index among them */
 	int local_rank; /* the local_rank of the members; -1: all ranks */
-	bool reversed; /* the members are counted from the last */
-	bool mirrored; /* the members are in the order LINE of the order below, so that other links are used */
+	bool reversed;  /* the members are counted from the last */
+	bool mirrored;  /* the members are in the order LINE of the order below, so that other links are used */
 	enum ring_order order;
 	bool by_rank; /* with local_rank -1: member i is rank i, whatever its node */
 };

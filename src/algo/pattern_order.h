@@ -28,14 +28,17 @@ static inline int order_member(enum ring_order order, int position, int n)
 	int rows;
 
 	switch (order) {
-	case ORDER_LINE: return position < (n + 1) / 2 ? 2 * position : 2 * (n - 1 - position) + 1;
-	case ORDER_PERIPHERY: return position < n / 2 ? position : n / 2 + n - 1 - position;
+	case ORDER_LINE:
+		return position < (n + 1) / 2 ? 2 * position : 2 * (n - 1 - position) + 1;
+	case ORDER_PERIPHERY:
+		return position < n / 2 ? position : n / 2 + n - 1 - position;
 	case ORDER_RUNG_2:
 	case ORDER_RUNG_4:
 	case ORDER_RUNG_8:
 		rows = n / order_columns(order);
 		return position % rows * order_columns(order) + position / rows;
-	default: return position;
+	default:
+		return position;
 	}
 }
 
@@ -44,14 +47,17 @@ static inline int order_position(enum ring_order order, int member, int n)
 	int columns;
 
 	switch (order) {
-	case ORDER_LINE: return member % 2 == 0 ? member / 2 : n - 1 - member / 2;
-	case ORDER_PERIPHERY: return member < n / 2 ? member : n / 2 + n - 1 - member;
+	case ORDER_LINE:
+		return member % 2 == 0 ? member / 2 : n - 1 - member / 2;
+	case ORDER_PERIPHERY:
+		return member < n / 2 ? member : n / 2 + n - 1 - member;
 	case ORDER_RUNG_2:
 	case ORDER_RUNG_4:
 	case ORDER_RUNG_8:
 		columns = order_columns(order);
 		return member % columns * (n / columns) + member / columns;
-	default: return member;
+	default:
+		return member;
 	}
 }
 

@@ -21,8 +21,8 @@ struct prefix_chain {
 
 static plan_id recv_prefix(struct prefix_chain *c, uint64_t k, struct plan_ref theirs)
 {
-	c->got = plan_recv(c->plan, c->in->me - 1, (uint32_t)k, theirs, chunk_len(c->chunks, k), &c->got, 1,
-	                   "prefix in");
+	c->got =
+	    plan_recv(c->plan, c->in->me - 1, (uint32_t)k, theirs, chunk_len(c->chunks, k), &c->got, 1, "prefix in");
 	credit_give(c->plan, c->in->me - 1, k, c->chunks.n, c->got);
 	return c->got;
 }
@@ -32,16 +32,16 @@ static void send_on(struct prefix_chain *c, uint64_t k, struct plan_ref sum, pla
 	if (c->in->me + 1 == c->in->layout->n)
 		return;
 	c->credit = credit_await(c->plan, c->in->me + 1, k, c->credit);
-	plan_send(c->plan, c->in->me + 1, (uint32_t)k, sum, chunk_len(c->chunks, k),
-	          (plan_id[]){ ready, c->credit }, 2, "prefix out");
+	plan_send(c->plan, c->in->me + 1, (uint32_t)k, sum, chunk_len(c->chunks, k), (plan_id[]){ ready, c->credit }, 2,
+	          "prefix out");
 }
 
 /* sum = theirs (none on rank 0) op this rank's input. */
 static plan_id add_own(struct prefix_chain *c, uint64_t k, struct plan_ref sum, const struct plan_ref *theirs,
                        plan_id got)
 {
-	struct piece own = piece_of_send(c->in, c->plan, &c->inputs, chunk_off(c->chunks, k), chunk_len(c->chunks, k),
-	                                 false);
+	struct piece own =
+	    piece_of_send(c->in, c->plan, &c->inputs, chunk_off(c->chunks, k), chunk_len(c->chunks, k), false);
 	plan_id done;
 
 	if (theirs != NULL)

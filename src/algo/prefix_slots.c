@@ -26,8 +26,7 @@ static uint64_t chunk_limit(const struct algo_in *in)
 {
 	uint64_t unit = block_unit(in->elem_bytes);
 
-	return min_u64(round_down(in->slot_bytes / AREAS, unit),
-	               round_up(fit_chunk_bytes(in, in->bytes, 1), unit));
+	return min_u64(round_down(in->slot_bytes / AREAS, unit), round_up(fit_chunk_bytes(in, in->bytes, 1), unit));
 }
 
 const char *prefix_slots_unfit(const struct algo_in *in)
@@ -65,8 +64,8 @@ static void fold(struct prefix_slots *s, uint64_t k)
 	plan_need(s->plan, s->published);
 	piece = piece_for_recv(s->in, s->plan, &s->window, off);
 	for (int rank = 0; rank < end; rank++)
-		plan_source(s->plan, rank == s->in->me && s->in->send_direct ? plan_at(PLAN_SEND, off)
-		                                                               : slot_of(s, rank, k));
+		plan_source(s->plan,
+		            rank == s->in->me && s->in->send_direct ? plan_at(PLAN_SEND, off) : slot_of(s, rank, k));
 	piece.ready = plan_reduce(s->plan, piece.ref, NULL, 0, PLAN_RAW_ALL, false, len, NULL, 0, "fold");
 	s->folded[k % 2] = piece.ready;
 	piece_to_recv(&piece, s->plan, off, len);

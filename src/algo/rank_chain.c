@@ -100,8 +100,8 @@ static void back(struct rank_chain *c, uint64_t k, plan_id free)
 	int from = c->to_root ? c->last : c->me + 1;
 	struct piece piece = piece_for_recv(in, c->plan, &c->results, off);
 
-	piece.ready = c->got = plan_recv(c->plan, from, (uint32_t)k, piece.ref, len, (plan_id[]){ c->got, free }, 2,
-	                                 "result in");
+	piece.ready = c->got =
+	    plan_recv(c->plan, from, (uint32_t)k, piece.ref, len, (plan_id[]){ c->got, free }, 2, "result in");
 	credit_give(c->plan, from, k, c->chunks.n, c->got);
 	if (!c->to_root && c->me > 0)
 		send_back(c, c->me - 1, k, piece.ref, piece.ready);

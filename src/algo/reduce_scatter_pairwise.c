@@ -13,7 +13,7 @@
 #include "algo/pattern_ring.h"
 #include "algo/window.h"
 
-#define AREAS 2
+#define AREAS         2
 #define MOST_MESSAGES 8 /* in an area: bounds the scratch of large comms */
 
 struct pairwise {
@@ -23,7 +23,7 @@ struct pairwise {
 	struct window window; /* for sends from a SEND that is not direct */
 	uint64_t base;        /* offset of AREAS times n parts in scratch */
 	plan_id done[AREAS];
-	plan_id sent, got;    /* the last send and receive; both are chained */
+	plan_id sent, got; /* the last send and receive; both are chained */
 };
 
 static struct plan_ref part_of(const struct pairwise *p, uint64_t k, int rank)

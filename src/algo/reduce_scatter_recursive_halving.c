@@ -16,10 +16,10 @@
 #include "algo/pattern_hypercube.h"
 
 #define MAX_ROUNDS 30
-#define TAG_FOLD 0
+#define TAG_FOLD   0
 #define TAG_RESULT 1
-#define TAG_ROUND 2
-#define TAGS (TAG_ROUND + MAX_ROUNDS)
+#define TAG_ROUND  2
+#define TAGS       (TAG_ROUND + MAX_ROUNDS)
 
 struct halving {
 	struct packed packed;

@@ -108,8 +108,7 @@ choir_status reduce_scatter_slots(const struct algo_in *in, struct plan *plan)
 	s.chunks = chunks_of(rank_block_longest(in), chunk_limit(in), block_unit(in->elem_bytes));
 	if (s.chunks.n == 0)
 		return plan_finish(plan);
-	plan->slot_used =
-	    s.chunks.n == 1 ? rank_blocks_total(in) : AREAS * (uint64_t)in->layout->n * s.chunks.each;
+	plan->slot_used = s.chunks.n == 1 ? rank_blocks_total(in) : AREAS * (uint64_t)in->layout->n * s.chunks.each;
 	window_init(&s.window, plan, in->recv_direct ? 0 : s.chunks.each);
 	s.ahead = fit_by_commands(in) ? AREAS - 1 : 1;
 	for (uint64_t k = 0; k < s.ahead && k < s.chunks.n; k++)

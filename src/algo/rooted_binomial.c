@@ -20,9 +20,9 @@ struct rooted {
 	struct packed packed;
 	struct plan *plan;
 	struct group group;
-	int n, v, root;                      /* v: this rank's virtual rank; root: the root's index in the group */
-	plan_id credit[TREE_MOST_CHILDREN];  /* with each child, or with the parent in [0] */
-	plan_id got[TREE_MOST_CHILDREN];     /* the last receive from each */
+	int n, v, root;                     /* v: this rank's virtual rank; root: the root's index in the group */
+	plan_id credit[TREE_MOST_CHILDREN]; /* with each child, or with the parent in [0] */
+	plan_id got[TREE_MOST_CHILDREN];    /* the last receive from each */
 };
 
 static int rank_of(const struct rooted *b, int v)
@@ -60,8 +60,8 @@ static plan_id root_blocks(struct rooted *b, uint64_t k, bool out, plan_id ready
 
 		for (run = 1; v + run < b->n && rank_of(b, v + run) == rank + run;)
 			run++;
-		ready = out ? packed_out(&b->packed, k, at, rank, run, ready) :
-		              packed_in(&b->packed, k, at, rank, run, ready);
+		ready = out ? packed_out(&b->packed, k, at, rank, run, ready)
+		            : packed_in(&b->packed, k, at, rank, run, ready);
 	}
 	return ready;
 }
@@ -97,8 +97,8 @@ static void gather_chunk(struct rooted *b, uint64_t k)
 		            (uint64_t)subtree_size(b, child) * len);
 		ready = plan_join(b->plan, (plan_id[]){ ready, b->got[i] }, 2, "subtree here");
 	}
-	*done = b->v == 0 ? root_blocks(b, k, true, ready) :
-	                    send_blocks(b, k, rank_of(b, tree_parent(b->v, BINOMIAL)), 0, area,
+	*done = b->v == 0 ? root_blocks(b, k, true, ready)
+	                  : send_blocks(b, k, rank_of(b, tree_parent(b->v, BINOMIAL)), 0, area,
 	                                (uint64_t)subtree_size(b, b->v) * len, ready);
 }
 

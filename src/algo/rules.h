@@ -17,8 +17,8 @@
 
 struct rule {
 	const struct algorithm *algorithm;
-	uint64_t low, high;       /* bytes: low <= bytes < high */
-	int nodes_low, nodes_high;/* both included */
+	uint64_t low, high;        /* bytes: low <= bytes < high */
+	int nodes_low, nodes_high; /* both included */
 	int ranks_low, ranks_high;
 };
 

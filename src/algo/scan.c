@@ -43,9 +43,13 @@ bool scan_size(const char **at, uint64_t *out)
 		value = value * 10 + (unsigned)(*p - '0');
 	}
 	switch (tolower((unsigned char)*p)) {
-	case 'g': shift += 10; /* fall through */
-	case 'm': shift += 10; /* fall through */
-	case 'k': shift += 10; p++;
+	case 'g':
+		shift += 10; /* fall through */
+	case 'm':
+		shift += 10; /* fall through */
+	case 'k':
+		shift += 10;
+		p++;
 	}
 	if (value > ULLONG_MAX >> shift)
 		return false;
@@ -86,7 +90,9 @@ choir_status scan_expected(const char *text, const char *at, const char *what)
 
 	if (n == 0)
 		return error_set(CHOIR_ARGUMENT, "rules: line %d: expected %s before %s", scan_line(text, at), what,
-		                 *at == '\0' ? "the end" : *at == ';' ? "';'" : "the end of the line");
+		                 *at == '\0'  ? "the end"
+		                 : *at == ';' ? "';'"
+		                              : "the end of the line");
 	return error_set(CHOIR_ARGUMENT, "rules: line %d: expected %s, not '%.*s'", scan_line(text, at), what,
 	                 n < 32 ? n : 32, at);
 }

@@ -17,9 +17,9 @@
 #include "algo/pattern_block.h"
 #include "algo/window.h"
 
-#define AHEAD 2
+#define AHEAD  2
 #define BEHIND 3
-#define AREAS (AHEAD + BEHIND + 1)
+#define AREAS  (AHEAD + BEHIND + 1)
 
 struct streams {
 	const struct algo_in *in;
@@ -28,8 +28,8 @@ struct streams {
 	uint64_t chunk_bytes, n_chunks;
 	uint64_t own_bytes, own_part; /* the own part: its length, and the bytes copied in each period */
 	uint64_t own_at, own_to;      /* its offsets in SEND and RECV */
-	plan_id awaited, published; /* the latest */
-	uint64_t ahead; /* AHEAD, or 0 */
+	plan_id awaited, published;   /* the latest */
+	uint64_t ahead;               /* AHEAD, or 0 */
 	plan_id put_from[AREAS], put_to[AREAS], took_from[BEHIND], took_to[BEHIND];
 };
 

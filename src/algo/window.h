@@ -28,10 +28,10 @@ void need_range(struct plan *plan, plan_id from, plan_id to);
 
 struct piece {
 	struct plan_ref ref;
-	plan_id ready;   /* the step after which ref has the bytes; PLAN_NO_STEP = from the start */
+	plan_id ready; /* the step after which ref has the bytes; PLAN_NO_STEP = from the start */
 	bool in_window;
 	uint32_t taken;
-	plan_id from;    /* its first step */
+	plan_id from; /* its first step */
 };
 
 /* piece_of_send: len bytes at off of SEND: in SEND, or copied to the window if SEND is not direct or scratch is set. */

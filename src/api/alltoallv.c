@@ -30,11 +30,11 @@ struct alltoallv {
 	struct cached_plan *plan;
 	const struct algorithm *algorithm;
 	bool failure_is_local, on_devices;
-	uint64_t *mine;    /* [n_said] what I say: [SAID][n], then on_devices */
-	uint64_t *all;     /* [n][n_said] what all ranks say */
-	uint64_t *matrix;  /* [n][n] bytes, row = sender */
-	uint64_t *send_off;/* [n][n] where those lie in the sender's SEND */
-	uint64_t *recv_off;/* [n] */
+	uint64_t *mine;     /* [n_said] what I say: [SAID][n], then on_devices */
+	uint64_t *all;      /* [n][n_said] what all ranks say */
+	uint64_t *matrix;   /* [n][n] bytes, row = sender */
+	uint64_t *send_off; /* [n][n] where those lie in the sender's SEND */
+	uint64_t *recv_off; /* [n] */
 };
 
 static choir_status exchanged(struct alltoallv *a, struct script_turn *turn)
@@ -75,8 +75,8 @@ static choir_status exchange(struct alltoallv *a, struct script_turn *turn)
 	in.recv_off = a->recv_off;
 	in.send_direct = !a->call.send_access.stage;
 	in.recv_direct = !a->call.recv_access.stage;
-	in.owns_copied = !in.send_direct && !in.recv_direct &&
-	                 dev_copies_between(&a->call.recv_access, &a->call.send_access);
+	in.owns_copied =
+	    !in.send_direct && !in.recv_direct && dev_copies_between(&a->call.recv_access, &a->call.send_access);
 	in.device_bytes = a->on_devices ? a->env.device_bytes : 0;
 	in.command_bytes = a->env.command_bytes;
 	a->algorithm = a->call.forced != NULL ? a->call.forced : rules_choose(a->call.rules, &in);

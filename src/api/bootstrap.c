@@ -130,8 +130,7 @@ static choir_status gather_processes(struct bootstrap *b, choir_status *ready_p)
 			                 bootstrap_name(b, b->me, ours), (int)mine->ranks_per_node);
 		if (b->processes[p].keyed != mine->keyed)
 			return error_set(CHOIR_MISMATCH, "%s: %s wants %s comm, %s %s", b->join->call,
-			                 bootstrap_name(b, p, theirs),
-			                 b->processes[p].keyed ? "a keyed" : "an ordered",
+			                 bootstrap_name(b, p, theirs), b->processes[p].keyed ? "a keyed" : "an ordered",
 			                 bootstrap_name(b, b->me, ours),
 			                 mine->keyed ? "a keyed one" : "an ordered one");
 		b->n += b->processes[p].n_local;

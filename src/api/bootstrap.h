@@ -27,21 +27,21 @@ struct bootstrap {
 	int *endpoint_of;          /* [n] */
 	bool mixed_devices;
 	uint64_t command_bytes; /* of far memory: the most of all ranks; 0 = no rank's is far */
-	bool crowded;   /* more ranks run on this machine than the cores that its processes may use together */
-	bool far_cores; /* those cores share no last level cache */
-	bool one_process; /* this is the only process, and the host reaches its devices' memory directly */
+	bool crowded;           /* more ranks run on this machine than the cores that its processes may use together */
+	bool far_cores;         /* those cores share no last level cache */
+	bool one_process;       /* this is the only process, and the host reaches its devices' memory directly */
 	/* this is the only process; its devices, of class stage, share a context and can reduce the same types */
 	bool one_context;
-	char apart[256]; /* why ranks of one machine are on several nodes; "": they are not, or the caller wants it */
+	char apart[256];  /* why ranks of one machine are on several nodes; "": they are not, or the caller wants it */
 	bool one_machine; /* all processes can share memory, though they may be laid out as several nodes */
 	struct slot_sizes slots;
 	struct layout layout;
-	struct arena **arenas;    /* [layout.n_nodes] of nodes that have a rank of mine, else NULL */
-	struct arena *ring_arena; /* memory of the shared-memory transport */
+	struct arena **arenas;         /* [layout.n_nodes] of nodes that have a rank of mine, else NULL */
+	struct arena *ring_arena;      /* memory of the shared-memory transport */
 	struct messenger **messengers; /* [n_local] */
 	bool transport_used;           /* join->config->transport went into a messenger */
-	bool over;                /* a process or a gather has failed, as all know: none gathers any more */
-	int32_t *statuses;        /* [n_processes] room for bootstrap_agree, as are: */
+	bool over;                     /* a process or a gather has failed, as all know: none gathers any more */
+	int32_t *statuses;             /* [n_processes] room for bootstrap_agree, as are: */
 	char (*texts)[ERROR_TEXT_BYTES];
 };
 

@@ -173,8 +173,18 @@ choir_status call_takes_no_options(const char *call, const choir_call *read)
 }
 
 static const char *const option_keys[] = {
-	"algorithm", "order", "method", "collectiveImplementation", "useSynclessCollectives", "topology", "link",
-	"maxBytesPerTile", "chunk_bytes", "bucket_bytes", "syncful.maxBroadcastSize", "syncful.useOptimisedLayout",
+	"algorithm",
+	"order",
+	"method",
+	"collectiveImplementation",
+	"useSynclessCollectives",
+	"topology",
+	"link",
+	"maxBytesPerTile",
+	"chunk_bytes",
+	"bucket_bytes",
+	"syncful.maxBroadcastSize",
+	"syncful.useOptimisedLayout",
 	"result",
 };
 

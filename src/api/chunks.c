@@ -164,8 +164,7 @@ static choir_status prepare_reduce_scatter(const struct chunks_call *c, const st
                                            const struct blocks *blocks, int i)
 {
 	return reduce_scatterv_at_init(local->comms[i], c->wholes[i], buffer_of(&c->chunks->chunks[i]), blocks->counts,
-	                               blocks->offsets, c->chunks->dtype, c->op, &local->prepared,
-	                               &local->requests[i]);
+	                               blocks->offsets, c->chunks->dtype, c->op, &local->prepared, &local->requests[i]);
 }
 
 static choir_status prepare_allgather(const struct chunks_call *c, const struct local_call *local,
@@ -182,10 +181,9 @@ static choir_status prepare_concat(const struct chunks_call *c, const struct loc
 {
 	const choir_chunk *chunk = &c->chunks->chunks[i];
 
-	return choir_gatherv_init(local->comms[i], buffer_of(chunk), chunk->count,
-	                          i == c->holder ? *c->wholes : choir_none(), blocks->counts, blocks->offsets,
-	                          c->chunks->dtype, local->comms[c->holder]->rank, &local->prepared,
-	                          &local->requests[i]);
+	return choir_gatherv_init(
+	    local->comms[i], buffer_of(chunk), chunk->count, i == c->holder ? *c->wholes : choir_none(), blocks->counts,
+	    blocks->offsets, c->chunks->dtype, local->comms[c->holder]->rank, &local->prepared, &local->requests[i]);
 }
 
 choir_status choir_chunks_reduce_scatter(int n_local, choir_comm *const *comms, const choir_buffer *sends,

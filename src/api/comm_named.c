@@ -186,7 +186,7 @@ static choir_status make_group(const char *call, int n_local, choir_comm *const 
 		claims[i] = (struct split_claim){
 			.key = index_of(ranks, n_ranks, comms[i]->rank),
 			.rule = { n_ranks, (int32_t)XXH32(ranks, (size_t)n_ranks * sizeof *ranks, 0),
-				  (int32_t)XXH32(name, strlen(name), 0) },
+			          (int32_t)XXH32(name, strlen(name), 0) },
 		};
 	st = given == NULL ? CHOIR_SUCCESS
 	                   : call_read_struct(call, "config", "CHOIR_COMM_CONFIG_INIT", given, &config, sizeof config);

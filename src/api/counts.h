@@ -8,10 +8,10 @@
 
 struct counts {
 	struct segments_owner owner; /* first: a prepared call holds it */
-	uint64_t hash;     /* of all that follows; not 0 */
-	uint64_t mean;     /* bytes of a block */
-	uint64_t *off;     /* [n][n] where the blocks lie in the sender's SEND */
-	uint64_t matrix[]; /* [n][n] bytes, row = sender */
+	uint64_t hash;               /* of all that follows; not 0 */
+	uint64_t mean;               /* bytes of a block */
+	uint64_t *off;               /* [n][n] where the blocks lie in the sender's SEND */
+	uint64_t matrix[];           /* [n][n] bytes, row = sender */
 };
 
 /* counts_create: a copy of the matrix, with the offsets behind it; one reference.  NULL without memory, or if no byte

@@ -240,8 +240,8 @@ choir_status dense_prepare_part(struct dense *d, const struct call_key *key, con
 		prepared_release(prepared);
 		return st;
 	}
-	prepared->may_inline = prepared->commit == NULL &&
-	                      dense_may_inline(d->comm, is_pair(d), d->send_bytes + d->recv_bytes);
+	prepared->may_inline =
+	    prepared->commit == NULL && dense_may_inline(d->comm, is_pair(d), d->send_bytes + d->recv_bytes);
 	*out_p = prepared;
 	return CHOIR_SUCCESS;
 }

@@ -7,33 +7,33 @@
 
 /* One part while it is prepared.  Zero-initialised but for what the call needs. */
 struct dense {
-	const char *call;             /* "choir_allreduce" */
+	const char *call; /* "choir_allreduce" */
 	enum collective collective;
 	choir_comm *comm;
 	choir_buffer send, recv;
-	size_t count;                 /* elements, as the caller gave it */
+	size_t count;                    /* elements, as the caller gave it */
 	uint64_t send_bytes, recv_bytes; /* of this rank's buffers; 0 = the buffer is not looked at */
 	choir_dtype dtype;
 	choir_op op;
 	double factor;
-	int root;                     /* or peer */
-	uint32_t tag;                 /* of send and recv */
-	bool order_ranks;             /* folded in rank order; dense_part fills it, and: */
-	bool by_kernels;              /* see run.h */
-	const struct user_op *user;   /* the caller's operator */
+	int root;                   /* or peer */
+	uint32_t tag;               /* of send and recv */
+	bool order_ranks;           /* folded in rank order; dense_part fills it, and: */
+	bool by_kernels;            /* see run.h */
+	const struct user_op *user; /* the caller's operator */
 	/* v-collectives: [n] in the buffer that holds the blocks of all; alltoallv: block_bytes is [n][n], row =
 	 * sender */
 	uint64_t *block_bytes, *block_off;
-	uint64_t *send_off, *recv_off;/* alltoallv: [n][n] in the sender's SEND, [n] in my RECV */
-	uint64_t mean_bytes;          /* alltoallv: of a block */
-	uint64_t hash;                /* of what else must agree */
+	uint64_t *send_off, *recv_off; /* alltoallv: [n][n] in the sender's SEND, [n] in my RECV */
+	uint64_t mean_bytes;           /* alltoallv: of a block */
+	uint64_t hash;                 /* of what else must agree */
 	/* the record names this algorithm instead of the one that runs; NULL = that one */
 	const char *asked;
 	choir_status (*become_script)(struct run *run); /* see run.h */
 	/* stand for send and recv, and were checked; NULL = they do not */
 	const struct segments *send_list, *recv_list;
-	bool in_place;                /* of those: block for block, as the collective's buffers are */
-	bool of_list;                 /* part of a call on a list of n_tensors tensors */
+	bool in_place; /* of those: block for block, as the collective's buffers are */
+	bool of_list;  /* part of a call on a list of n_tensors tensors */
 	int n_tensors;
 };
 

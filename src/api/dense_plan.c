@@ -59,8 +59,8 @@ void dense_plan_describe(const struct dense *d, struct algo_in *in)
 	in->bytes = d->collective == COLLECTIVE_ALLTOALLV ? d->mean_bytes : d->count * in->elem_bytes;
 }
 
-choir_status dense_plan_algorithm(const struct dense *d, const struct dense_options *options,
-                                  const struct algo_in *in, const struct algorithm **out_p)
+choir_status dense_plan_algorithm(const struct dense *d, const struct dense_options *options, const struct algo_in *in,
+                                  const struct algorithm **out_p)
 {
 	const char *why;
 
@@ -96,8 +96,7 @@ choir_status dense_plan_choose(const struct dense *d, const struct dense_options
 
 	options_apply(options, in);
 	/* Slots want room in the cache, too: where all fit it just, non-temporal stores are faster already. */
-	in->nt =
-	    (d->send_bytes + d->recv_bytes) * (uint64_t)d->comm->layout.max_node_size > d->comm->cache_bytes / 2;
+	in->nt = (d->send_bytes + d->recv_bytes) * (uint64_t)d->comm->layout.max_node_size > d->comm->cache_bytes / 2;
 	TRY(take_plan(d, options, bound));
 	if (bound->lists && bound->cached->plan.messages && (in->send_direct || in->recv_direct)) {
 		in->send_direct &= bound->send.stage;

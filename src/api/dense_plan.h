@@ -13,8 +13,8 @@ bool dense_plan_kernels_can(const struct dense *d);
 void dense_plan_describe(const struct dense *d, struct algo_in *in);
 
 /* dense_plan_algorithm: the one that the options name, or the rules choose.  ARGUMENT, UNSUPPORTED. */
-choir_status dense_plan_algorithm(const struct dense *d, const struct dense_options *options,
-                                  const struct algo_in *in, const struct algorithm **out_p);
+choir_status dense_plan_algorithm(const struct dense *d, const struct dense_options *options, const struct algo_in *in,
+                                  const struct algorithm **out_p);
 
 /* dense_plan_choose: the algorithm, its plan, and where peers find the buffers.  bound->in and the buffers are filled.
  * ARGUMENT, UNSUPPORTED. */

@@ -13,8 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static struct operand operand_of(const char *role, choir_buffer buffer, uint64_t count, uint64_t elem_bytes,
-                                 bool read, bool write)
+static struct operand operand_of(const char *role, choir_buffer buffer, uint64_t count, uint64_t elem_bytes, bool read,
+                                 bool write)
 {
 	/* beyond any memory, rather than wrapped */
 	uint64_t bytes = elem_bytes > 0 && count > UINT64_MAX / elem_bytes ? UINT64_MAX : count * elem_bytes;
@@ -169,14 +169,17 @@ choir_status choir_select_above(choir_device *device, choir_buffer from, size_t 
                                 size_t *pairs_p, const choir_call *call, choir_event **event_p)
 {
 	size_t room = pairs_p != NULL ? *pairs_p : 0;
-	struct device_call todo = {
-		.form = &device_form_select_above,
-		.args = { .count = count, .threshold = threshold, .dtype = dtype, .ind_dtype = ind_dtype,
-		          .count_p = pairs_p, .room = room },
-		.operands = { input("from", from, count, dtype), result("ind", ind, room, ind_dtype),
-		              result("val", val, room, dtype) },
-		.n_operands = 3
-	};
+	struct device_call todo = { .form = &device_form_select_above,
+		                    .args = { .count = count,
+		                              .threshold = threshold,
+		                              .dtype = dtype,
+		                              .ind_dtype = ind_dtype,
+		                              .count_p = pairs_p,
+		                              .room = room },
+		                    .operands = { input("from", from, count, dtype),
+		                                  result("ind", ind, room, ind_dtype),
+		                                  result("val", val, room, dtype) },
+		                    .n_operands = 3 };
 
 	TRY(check_selection(&todo, device));
 	if (pairs_p == NULL)
@@ -296,19 +299,23 @@ choir_status choir_coalesce_rows(choir_device *device, choir_buffer ind, size_t 
                                  choir_event **event_p)
 {
 	size_t room = pairs_p != NULL ? *pairs_p : 0, width = ind_count > 0 ? val_count / ind_count : 1;
-	struct device_call todo = {
-		.form = &device_form_coalesce,
-		.args = { .count = ind_count, .width = width, .dtype = val_dtype, .ind_dtype = ind_dtype, .op = op,
-		          .count_p = pairs_p, .room = room },
-		.operands = { input("ind", ind, ind_count, ind_dtype), input("val", val, val_count, val_dtype),
-		              result("to_ind", to_ind, room, ind_dtype) },
-		.n_operands = 4
-	};
+	struct device_call todo = { .form = &device_form_coalesce,
+		                    .args = { .count = ind_count,
+		                              .width = width,
+		                              .dtype = val_dtype,
+		                              .ind_dtype = ind_dtype,
+		                              .op = op,
+		                              .count_p = pairs_p,
+		                              .room = room },
+		                    .operands = { input("ind", ind, ind_count, ind_dtype),
+		                                  input("val", val, val_count, val_dtype),
+		                                  result("to_ind", to_ind, room, ind_dtype) },
+		                    .n_operands = 4 };
 
 	TRY(check_coalescing(&todo, device, val_count));
 	if (width > SIZE_MAX / choir_dtype_bytes(val_dtype))
 		return error_set(CHOIR_ARGUMENT, "%s: rows of width %zu", todo.form->name, width);
-	todo.operands[3] = rows_operand("to_val", to_val, room, width * choir_dtype_bytes(val_dtype), val_dtype, false,
-	                                true);
+	todo.operands[3] =
+	    rows_operand("to_val", to_val, room, width * choir_dtype_bytes(val_dtype), val_dtype, false, true);
 	return start(device, &todo, call, event_p);
 }

@@ -8,10 +8,10 @@
 #include "exec/prepared.h"
 
 struct call_form {
-	const char *name;             /* "choir_allreduce" */
-	enum collective collective;   /* what the buffers hold, and what it takes: its row in algo/collective.def */
-	bool padded;                  /* of a list: a tensor's count is that of all blocks together */
-	bool of_split;                /* the library's own, with the tag of splits */
+	const char *name;           /* "choir_allreduce" */
+	enum collective collective; /* what the buffers hold, and what it takes: its row in algo/collective.def */
+	bool padded;                /* of a list: a tensor's count is that of all blocks together */
+	bool of_split;              /* the library's own, with the tag of splits */
 	/* Checks all that can be checked, chooses and plans; nothing is sent, enqueued or changed. */
 	choir_status (*prepare)(choir_comm *comm, const struct call_key *key, const choir_call *call,
 	                        struct prepared **out_p);

@@ -78,9 +78,9 @@ choir_status join_comms(const struct join *join, choir_comm **comms_out)
 
 	st = bootstrap_begin(&bootstrap);
 	if (st == CHOIR_SUCCESS)
-		st = bootstrap_run(&bootstrap,
-		                   comms != NULL ? CHOIR_SUCCESS
-		                                 : error_no_memory("comms", (size_t)join->n_local * sizeof *comms));
+		st = bootstrap_run(&bootstrap, comms != NULL
+		                                   ? CHOIR_SUCCESS
+		                                   : error_no_memory("comms", (size_t)join->n_local * sizeof *comms));
 	if (st == CHOIR_SUCCESS && bootstrap.apart[0] != '\0' && bootstrap.me == 0)
 		log_text(LOG_WARNING, "%s: %s, so their messages take the transport", join->call, bootstrap.apart);
 	if (st == CHOIR_SUCCESS)

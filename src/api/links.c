@@ -87,8 +87,7 @@ static choir_status open_ring_arena(struct bootstrap *b, uint64_t bytes)
 	struct arena_address mine = { 0 }, *all = calloc((size_t)b->n_processes, sizeof *all);
 	choir_status st;
 
-	st = all != NULL ? CHOIR_SUCCESS
-	                 : error_no_memory("processes", (size_t)b->n_processes * sizeof *all);
+	st = all != NULL ? CHOIR_SUCCESS : error_no_memory("processes", (size_t)b->n_processes * sizeof *all);
 	if (st == CHOIR_SUCCESS && b->me == 0)
 		st = arena_create_growing(1, 1, bytes, &b->ring_arena);
 	if (st == CHOIR_SUCCESS && b->me == 0)

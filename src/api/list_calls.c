@@ -64,8 +64,8 @@ static choir_status prepare_buckets(choir_comm *comm, const struct call_key *key
 		TRY(dense_names(&d));
 		TRY(dense_part(&d, call, options, prepared, b));
 	}
-	prepared->may_inline = list->bytes <= ONE_BY_ONE_BYTES && comm->layout.n_nodes == 1 &&
-	                      comm->keyed == NULL && prepared->commit == NULL;
+	prepared->may_inline = list->bytes <= ONE_BY_ONE_BYTES && comm->layout.n_nodes == 1 && comm->keyed == NULL &&
+	                       prepared->commit == NULL;
 	return CHOIR_SUCCESS;
 }
 

@@ -7,11 +7,11 @@
 #include "api/call.h"
 
 struct local_call {
-	const char *name;        /* "choir_allreduce_local" */
+	const char *name; /* "choir_allreduce_local" */
 	int n;
 	choir_comm *const *comms;
-	choir_call prepared;     /* what the caller said, without deps: for the calls' _init */
-	choir_call started;      /* deps alone: for choir_start */
+	choir_call prepared;      /* what the caller said, without deps: for the calls' _init */
+	choir_call started;       /* deps alone: for choir_start */
 	choir_request **requests; /* [n] the caller fills them; NULL = not yet */
 };
 

@@ -179,8 +179,8 @@ static choir_status share_arenas(struct bootstrap *b, choir_status ready, struct
 static choir_status open_porters(struct bootstrap *b)
 {
 	struct porter_address mine = { 0 }, *all = calloc((size_t)b->n_processes, sizeof *all);
-	choir_status st = all != NULL ? CHOIR_SUCCESS
-	                              : error_no_memory("porters", (size_t)b->n_processes * sizeof *all);
+	choir_status st =
+	    all != NULL ? CHOIR_SUCCESS : error_no_memory("porters", (size_t)b->n_processes * sizeof *all);
 
 	(void)porter_start(&mine);
 	st = bootstrap_gather(b, st, &mine, sizeof mine, all);
@@ -216,8 +216,7 @@ static void explain_apart(struct bootstrap *b, const unsigned char *own)
 }
 
 /* Once more where a process could not map the arena of its node.  failed: [n_processes]. */
-static choir_status make_round(struct bootstrap *b, choir_status ready, const unsigned char *own,
-                               unsigned char *failed)
+static choir_status make_round(struct bootstrap *b, choir_status ready, const unsigned char *own, unsigned char *failed)
 {
 	choir_status st = ready == CHOIR_SUCCESS ? place_ranks(b, own) : ready;
 	size_t n_nodes = (size_t)b->layout.n_nodes;

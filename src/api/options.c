@@ -22,8 +22,10 @@ struct choice {
 };
 
 static const struct choice ways[] = {
-	{ "auto", WAY_ANY, NULL },      { "Syncful", WAY_PHASES, NULL },
-	{ "Syncless", WAY_MESSAGES, NULL }, { "Hybrid", WAY_BOTH, NULL },
+	{ "auto", WAY_ANY, NULL },
+	{ "Syncful", WAY_PHASES, NULL },
+	{ "Syncless", WAY_MESSAGES, NULL },
+	{ "Hybrid", WAY_BOTH, NULL },
 	{ "hybrid", WAY_BOTH, "collectiveImplementation=Hybrid" },
 };
 static const struct choice old_ways[] = {
@@ -39,9 +41,12 @@ static const struct choice links[] = {
 	{ "auto", WAY_ANY, NULL },      { "node", WAY_PHASES, NULL },     { "network", WAY_MESSAGES, NULL },
 };
 static const struct choice orders[] = {
-	{ "auto", ORDER_AUTO, NULL },           { "ring-on-line", ORDER_LINE, NULL },
-	{ "peripheral-ring", ORDER_PERIPHERY, NULL }, { "rung-ring-2", ORDER_RUNG_2, NULL },
-	{ "rung-ring-4", ORDER_RUNG_4, NULL },  { "rung-ring-8", ORDER_RUNG_8, NULL },
+	{ "auto", ORDER_AUTO, NULL },
+	{ "ring-on-line", ORDER_LINE, NULL },
+	{ "peripheral-ring", ORDER_PERIPHERY, NULL },
+	{ "rung-ring-2", ORDER_RUNG_2, NULL },
+	{ "rung-ring-4", ORDER_RUNG_4, NULL },
+	{ "rung-ring-8", ORDER_RUNG_8, NULL },
 };
 static const struct choice results[] = { { "auto", 0, NULL }, { "atomic", 1, NULL } };
 static const struct choice booleans[] = { { "true", 1, NULL }, { "false", 0, NULL } };
@@ -208,9 +213,16 @@ choir_status options_check(const char *call, const char *text)
 
 choir_status options_none_dense(const char *call, const char *text)
 {
-	static const char *const keys[] = { "method", "useSynclessCollectives", "collectiveImplementation", "link",
-		                            "topology", "syncful.useOptimisedLayout", "chunk_bytes", "bucket_bytes",
-		                            "maxBytesPerTile", "syncful.maxBroadcastSize",
+	static const char *const keys[] = { "method",
+		                            "useSynclessCollectives",
+		                            "collectiveImplementation",
+		                            "link",
+		                            "topology",
+		                            "syncful.useOptimisedLayout",
+		                            "chunk_bytes",
+		                            "bucket_bytes",
+		                            "maxBytesPerTile",
+		                            "syncful.maxBroadcastSize",
 		                            "result" };
 	char value[VALUE_BYTES];
 	bool found;
@@ -351,8 +363,8 @@ choir_status options_choose(const char *call, const choir_comm *comm, const stru
 	if (chosen == NULL || !goes_that_way(chosen, options))
 		return error_set(CHOIR_ARGUMENT,
 		                 "%s: option %s: %s on %d ranks of %d nodes cannot be done that way%s%s", call,
-		                 options->way_key, collective_name(in->collective), in->layout->n,
-		                 in->layout->n_nodes, chosen != NULL ? " by " : "", chosen != NULL ? chosen->name : "");
+		                 options->way_key, collective_name(in->collective), in->layout->n, in->layout->n_nodes,
+		                 chosen != NULL ? " by " : "", chosen != NULL ? chosen->name : "");
 	if (options->order != ORDER_AUTO)
 		TRY(by_topology(call, options, in, &chosen));
 	*out_p = chosen;

@@ -12,13 +12,13 @@ enum option_way { WAY_ANY, WAY_PHASES, WAY_MESSAGES, WAY_BOTH };
 struct dense_options {
 	const struct algorithm *algorithm; /* NULL: the rules choose */
 	enum option_way way;
-	const char *way_key;               /* the key that said so, for sentences */
-	uint8_t order;                     /* of rings: a ring_order */
-	uint64_t chunk_bytes;              /* 0: the library's */
-	uint64_t bucket_bytes;             /* of a list's buckets; 0: the library's */
-	int64_t max_broadcast;             /* group size x bytes; -1: not said */
-	bool atomic;                       /* RECV is written once all of the call has succeeded */
-	bool staged;                       /* plans access the caller's buffers by copies only */
+	const char *way_key;   /* the key that said so, for sentences */
+	uint8_t order;         /* of rings: a ring_order */
+	uint64_t chunk_bytes;  /* 0: the library's */
+	uint64_t bucket_bytes; /* of a list's buckets; 0: the library's */
+	int64_t max_broadcast; /* group size x bytes; -1: not said */
+	bool atomic;           /* RECV is written once all of the call has succeeded */
+	bool staged;           /* plans access the caller's buffers by copies only */
 };
 
 /* options_read: ARGUMENT, naming the nearest key or the values that are wanted; deprecated spellings warn in the

@@ -80,7 +80,7 @@ static choir_status prepare_halves(struct dense halves[2], const choir_call *cal
 	if (dev_overlap(halves[0].send, halves[0].send_bytes, halves[1].recv, halves[1].recv_bytes, NULL, NULL))
 		return error_set(CHOIR_ARGUMENT, "%s: send and recv overlap", halves[0].call);
 	prepared->may_inline = dense_may_inline(halves[0].comm, true, halves[0].send_bytes) &&
-	                      dense_may_inline(halves[0].comm, true, halves[1].recv_bytes);
+	                       dense_may_inline(halves[0].comm, true, halves[1].recv_bytes);
 	return CHOIR_SUCCESS;
 }
 
@@ -138,10 +138,9 @@ choir_status choir_sendrecv_init(choir_comm *comm, choir_buffer send, size_t sen
 	return request_create(comm, &key, call, request_p);
 }
 
-static const struct call_form of_split = { .name = "choir_sendrecv",
-	                                   .collective = COLLECTIVE_SEND,
-	                                   .of_split = true,
-	                                   .prepare = prepare_sendrecv };
+static const struct call_form of_split = {
+	.name = "choir_sendrecv", .collective = COLLECTIVE_SEND, .of_split = true, .prepare = prepare_sendrecv
+};
 
 choir_status split_sendrecv(choir_comm *comm, size_t bytes, const void *send, int dest, void *recv, int source)
 {

@@ -263,7 +263,9 @@ choir_status plan_case_team_init(const struct plan_case *c, uint64_t most_steps,
 			                 (unsigned long long)most_steps);
 		out->ranks[r] = outcome_rank(&out->ins[r], &out->plans[r]);
 	}
-	out->team = (struct plan_team){ .n = out->n, .ranks = out->ranks, .slot_bytes = c->options.slot_bytes,
+	out->team = (struct plan_team){ .n = out->n,
+		                        .ranks = out->ranks,
+		                        .slot_bytes = c->options.slot_bytes,
 		                        .message_bytes = c->options.message_bytes };
 	return CHOIR_SUCCESS;
 }

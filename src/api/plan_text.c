@@ -81,7 +81,9 @@ static choir_status print_dot(const struct plan_case *c, const struct plan_case_
 }
 
 static choir_status (*const printers[])(const struct plan_case *, const struct plan_case_team *, int, FILE *) = {
-	[CHOIR_PLAN_TEXT] = print_text, [CHOIR_PLAN_DOT] = print_dot, [CHOIR_PLAN_JSON] = print_json,
+	[CHOIR_PLAN_TEXT] = print_text,
+	[CHOIR_PLAN_DOT] = print_dot,
+	[CHOIR_PLAN_JSON] = print_json,
 };
 
 static choir_status print(const struct plan_case *c, int rank, int format, char **text_p)

@@ -9,9 +9,9 @@
 
 /* Facts of a rank. */
 struct rank_facts {
-	int32_t rank;     /* wanted; -1 = next in order */
-	int32_t endpoint; /* inherited; -1 = made here */
-	uint64_t device;  /* a hash of the device's name and versions: equal devices reduce to equal bits */
+	int32_t rank;           /* wanted; -1 = next in order */
+	int32_t endpoint;       /* inherited; -1 = made here */
+	uint64_t device;        /* a hash of the device's name and versions: equal devices reduce to equal bits */
 	uint64_t command_bytes; /* of far memory, as its rank measured it; 0 = it is near */
 };
 
@@ -19,14 +19,14 @@ struct rank_facts {
 struct process {
 	uint32_t magic;
 	int32_t n_local;
-	int64_t id; /* node/process_id.h */
-	uint64_t machine; /* equal where processes can share memory: machine, user, network namespace */
+	int64_t id;              /* node/process_id.h */
+	uint64_t machine;        /* equal where processes can share memory: machine, user, network namespace */
 	uint64_t host, uid, net; /* these three of it, to say which of them differs */
-	uint64_t context; /* process 0's becomes the comm's */
+	uint64_t context;        /* process 0's becomes the comm's */
 	int32_t has_transport;
 	int32_t ranks_per_node;
 	int32_t keyed;
-	int32_t status;   /* a choir_status: what came before */
+	int32_t status;          /* a choir_status: what came before */
 	struct rank_facts first; /* of its ranks */
 	struct bell_address bell;
 	unsigned char cores[128]; /* a cpu_set_t: where its threads may run */

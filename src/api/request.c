@@ -14,8 +14,8 @@
 #include <string.h>
 
 struct choir_request {
-	choir_comm *comm;             /* a reference */
-	struct prepared *prepared;    /* a reference; NULL = there is a kept call instead */
+	choir_comm *comm;          /* a reference */
+	struct prepared *prepared; /* a reference; NULL = there is a kept call instead */
 	struct kept_call *kept_call;
 	char *options;                /* of a kept call, which call points to; NULL = none */
 	choir_call call;              /* without deps */

@@ -23,12 +23,12 @@ struct split {
 	struct split_calls calls;
 	const choir_comm_config *config; /* of the new comms */
 	/* the color at hand */
-	int *members;          /* [parent size] parent ranks in the order of the new comm */
+	int *members; /* [parent size] parent ranks in the order of the new comm */
 	int n_members;
-	int *leaders;          /* [parent size] the parties' leading parent ranks, ascending */
+	int *leaders;              /* [parent size] the parties' leading parent ranks, ascending */
 	struct process *processes; /* [parent size] of the parties */
 	int n_parties, me;
-	choir_comm *leader;    /* my party's */
+	choir_comm *leader; /* my party's */
 };
 
 /* Bytes of every process of a color that all ranks of the parent have. */
@@ -191,8 +191,8 @@ static void know_processes(struct split *split, int n, int color)
 		*process = leader->process;
 		process->n_local = 0;
 		for (int r = 0; r < n; r++)
-			process->n_local += split->calls.claims[r].color == color &&
-			                    split->calls.claims[r].driver == leader->driver;
+			process->n_local +=
+			    split->calls.claims[r].color == color && split->calls.claims[r].driver == leader->driver;
 		while (split->members[process->first.rank] != split->leaders[p]) /* from 0 on */
 			process->first.rank++;
 	}
@@ -251,7 +251,11 @@ static void take_facts(const struct split_how *how, choir_comm *comm, const choi
                        struct process *out)
 {
 	int rank = 0, endpoint = comm->endpoint_of[comm->rank];
-	struct join join = { .call = how->call, .n_local = 1, .config = config, .ranks = &rank, .endpoints = &endpoint,
+	struct join join = { .call = how->call,
+		             .n_local = 1,
+		             .config = config,
+		             .ranks = &rank,
+		             .endpoints = &endpoint,
 		             .devices = &comm->device };
 
 	out->status = bootstrap_facts(&join, out);
@@ -368,9 +372,8 @@ static choir_status split_by_colors(const char *call, int n_local, choir_comm *c
 	if (claims == NULL)
 		return error_no_memory("claims of a split", (size_t)n_local * sizeof *claims);
 	for (int i = 0; i < n_local; i++)
-		claims[i] = (struct split_claim){ .color = colors[i] < 0 ? -1 : colors[i],
-			                          .key = keys[i],
-			                          .rule = { -1 } };
+		claims[i] =
+		    (struct split_claim){ .color = colors[i] < 0 ? -1 : colors[i], .key = keys[i], .rule = { -1 } };
 	st = split_comms(&how, n_local, comms, claims, comms_out);
 	free(claims);
 	return st;

@@ -9,7 +9,7 @@
 struct start {
 	choir_comm *comm; /* a reference: the parent, which the call is inside of, so destroy waits for its end */
 	int color, key;
-	char *name;       /* of a group; NULL = a split */
+	char *name; /* of a group; NULL = a split */
 	int *ranks, n_ranks;
 	struct started_config config;
 	choir_comm **out_p;

@@ -11,8 +11,8 @@
 
 /* What a rank says. */
 struct offer {
-	struct arena_address arena;   /* allocated: of its node's, from the node's lowest rank */
-	struct borrow_address own;    /* registered: of its own */
+	struct arena_address arena; /* allocated: of its node's, from the node's lowest rank */
+	struct borrow_address own;  /* registered: of its own */
 	uint64_t bytes;
 	int32_t status, registers;
 };
@@ -23,10 +23,10 @@ struct allotment {
 	int n_local;
 	choir_comm *const *comms;
 	uint64_t bytes;
-	void *const *registered;     /* [n_local] the callers' memory, NULL = it is allocated */
-	struct offer *mine;          /* [n_local] */
-	struct offer *all;           /* [n_local * n] what everybody said, as each local rank heard it */
-	struct symmetric **made;     /* [n_local] not yet the comm's */
+	void *const *registered; /* [n_local] the callers' memory, NULL = it is allocated */
+	struct offer *mine;      /* [n_local] */
+	struct offer *all;       /* [n_local * n] what everybody said, as each local rank heard it */
+	struct symmetric **made; /* [n_local] not yet the comm's */
 };
 
 static choir_status check_comms(const char *call, int n_local, choir_comm *const *comms)

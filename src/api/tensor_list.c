@@ -34,8 +34,8 @@ static choir_status measure(struct tensor_list *list, size_t i, uint64_t elem)
 	uint64_t bytes, all, most = list->padded ? 2 : list->most_holds;
 
 	if (__builtin_mul_overflow((uint64_t)list->tensors[i].count, elem, &bytes) ||
-	    __builtin_mul_overflow(bytes, most, &all) ||
-	    __builtin_add_overflow(list->bytes, all, &list->bytes) || list->bytes > INT64_MAX)
+	    __builtin_mul_overflow(bytes, most, &all) || __builtin_add_overflow(list->bytes, all, &list->bytes) ||
+	    list->bytes > INT64_MAX)
 		return error_set(CHOIR_ARGUMENT,
 		                 "tensors[%zu]: with its %zu elements of %s there are more than 2^63 bytes", i,
 		                 list->tensors[i].count, choir_dtype_name(list->tensors[i].dtype));

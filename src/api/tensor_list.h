@@ -11,9 +11,9 @@
 /* Tensors of one data type that go together, in the order of the list. */
 struct tensor_bucket {
 	choir_dtype dtype;
-	uint64_t count;             /* elements of all of them: of a block, where the collective has blocks */
-	size_t n;                   /* tensors that are not empty */
-	const choir_tensor *only;   /* if that is one: it, for a call of the ordinary kind */
+	uint64_t count;           /* elements of all of them: of a block, where the collective has blocks */
+	size_t n;                 /* tensors that are not empty */
+	const choir_tensor *only; /* if that is one: it, for a call of the ordinary kind */
 	struct segments send, recv;
 };
 
@@ -22,22 +22,22 @@ struct tensor_list {
 	choir_tensor *tensors;       /* [n] as the caller gave them */
 	size_t n;
 	enum collective collective;
-	int rank;                    /* mine, of the comm */
+	int rank; /* mine, of the comm */
 	/* a tensor's count times this are the elements of its send and recv on this rank; 0: it is not looked at */
 	uint64_t send_holds, recv_holds, most_holds; /* and the most of any buffer */
-	bool in_place;               /* every tensor is; an allreduce does not care */
-	bool padded;                 /* a tensor's count is cut into equal blocks, the last ones padded by zeros */
+	bool in_place;                               /* every tensor is; an allreduce does not care */
+	bool padded; /* a tensor's count is cut into equal blocks, the last ones padded by zeros */
 	int n_ranks;
-	uint64_t bytes;              /* of all */
-	uint64_t hash;               /* of counts, types and the root in their order */
+	uint64_t bytes;                      /* of all */
+	uint64_t hash;                       /* of counts, types and the root in their order */
 	bool reusable, reusable_if_retained; /* Note [what may change] in exec/prepared.c */
-	struct tensor_bucket *buckets; /* [n_buckets], at least one, which may be empty */
+	struct tensor_bucket *buckets;       /* [n_buckets], at least one, which may be empty */
 	size_t n_buckets;
 	/* What they point to. */
 	struct segment *segments;
 	struct dev_access *accesses;
 	uint64_t *addresses;
-	unsigned char *padding;      /* zeros, and behind them as much room, of a list that is padded */
+	unsigned char *padding; /* zeros, and behind them as much room, of a list that is padded */
 };
 
 /* tensor_list_block: the bytes of a tensor's block.  tensor_list_bytes: those of its buffer that holds so many. */

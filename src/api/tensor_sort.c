@@ -116,12 +116,9 @@ static bool is_first_of_type(const choir_tensor *tensors, size_t i)
 
 size_t tensors_sort(const struct tensor_list *list, uint64_t most, size_t *order, size_t *ends)
 {
-	struct sorter s = { .list = list,
-		            .tensors = list->tensors,
-		            .most = most,
-		            .n = list->n,
-		            .order = order,
-		            .ends = ends };
+	struct sorter s = {
+		.list = list, .tensors = list->tensors, .most = most, .n = list->n, .order = order, .ends = ends
+	};
 
 	for (size_t i = 0; i < list->n; i++)
 		if (list->tensors[i].count > 0 && is_first_of_type(list->tensors, i))

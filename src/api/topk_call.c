@@ -20,8 +20,7 @@ static bool wants_pairs(const choir_topk_out *out)
 	return is_given(out->ind) || is_given(out->val) || out->pairs_p != NULL;
 }
 
-static choir_status check_unreduced(const char *name, const choir_topk_out *out,
-                                    const struct topk_algorithm *algorithm)
+static choir_status check_unreduced(const char *name, const choir_topk_out *out, const struct topk_algorithm *algorithm)
 {
 	if (out->rank_pairs_p == NULL)
 		return CHOIR_SUCCESS;
@@ -85,8 +84,8 @@ static choir_status check_tensors(const struct topk_args *args, const struct top
 		dense |= is_given(tensor->recv);
 	}
 	if (left > 0)
-		return error_set(CHOIR_ARGUMENT, "%s: the tensors are %" PRIu64 " of the %" PRIu64
-		                 " elements of the state",
+		return error_set(CHOIR_ARGUMENT,
+		                 "%s: the tensors are %" PRIu64 " of the %" PRIu64 " elements of the state",
 		                 args->function, settings->types.n - left, settings->types.n);
 	if (!dense && !wants_pairs(args->out))
 		return error_set(CHOIR_ARGUMENT, "%s: neither a dense result nor pairs are asked for", args->function);
@@ -102,8 +101,8 @@ static void add_tensors(const struct topk_args *args, size_t elem_bytes, struct 
 		struct operand *grad = topk_grad(request, i), *dense = topk_dense(request, i);
 
 		*grad = operand_of("grad", tensor->send, tensor->count, elem_bytes, false);
-		*dense = operand_of("dense", tensor->recv, is_given(tensor->recv) ? tensor->count : 0, elem_bytes,
-		                    true);
+		*dense =
+		    operand_of("dense", tensor->recv, is_given(tensor->recv) ? tensor->count : 0, elem_bytes, true);
 		grad->first = dense->first = first;
 		first += tensor->count;
 	}
@@ -188,8 +187,8 @@ choir_status topk_call_check(const struct topk_args *args, choir_device *device,
 	TRY(check_out(args->function, args->out, settings->types.n));
 	TRY(check_unreduced(args->function, args->out, settings->algorithm));
 	TRY(check_chosen(args, settings));
-	*request = (struct topk_request){ .n_tensors = args->n_tensors,
-		                          .n_operands = TOPK_TENSORS + 2 * args->n_tensors };
+	*request =
+	    (struct topk_request){ .n_tensors = args->n_tensors, .n_operands = TOPK_TENSORS + 2 * args->n_tensors };
 	request->operands = calloc(request->n_operands, sizeof *request->operands);
 	if (request->operands == NULL)
 		return error_no_memory("the buffers of a topk_allreduce",

@@ -93,9 +93,8 @@ choir_status choir_topk_allreduce_at(choir_topk_state *state, choir_buffer grad,
                                      choir_event **event_p)
 {
 	static const char name[] = "choir_topk_allreduce_at";
-	struct one_tensor one = {
-		.args = { .function = name, .at = &ind, .at_count = ind_count, .at_dtype = ind_dtype }
-	};
+	struct one_tensor one = { .args = {
+				      .function = name, .at = &ind, .at_count = ind_count, .at_dtype = ind_dtype } };
 
 	TRY(read_one(name, state, grad, out, &one));
 	return start(state, &one.args, call, event_p);
@@ -116,8 +115,8 @@ choir_status choir_topk_allreduce_multi(choir_topk_state *state, const choir_ten
 /* --- kept --- */
 
 struct kept_topk {
-	struct kept_call base; /* first */
-	struct topk_state *state; /* a reference */
+	struct kept_call base;        /* first */
+	struct topk_state *state;     /* a reference */
 	const struct topk_args *args; /* until it is checked */
 	struct topk_request request;
 	cl_mem *kept; /* [request.n_operands] retained; NULL where there is none */

@@ -63,8 +63,8 @@ static choir_status check_types(const choir_topk_config *config)
 
 static choir_status check_policy(const choir_topk_config *config)
 {
-	bool reuses = config->threshold == CHOIR_TOPK_THRESHOLD_REUSE, bands = config->threshold_low != 0 ||
-	                                                                      config->threshold_high != 0;
+	bool reuses = config->threshold == CHOIR_TOPK_THRESHOLD_REUSE,
+	     bands = config->threshold_low != 0 || config->threshold_high != 0;
 
 	if ((unsigned)config->threshold > CHOIR_TOPK_THRESHOLD_SAMPLED)
 		return error_set(CHOIR_ARGUMENT, "choir_topk_create: threshold is %d, which is no policy",

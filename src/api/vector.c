@@ -76,7 +76,7 @@ static bool in_order(int n, const struct vector *vector)
 
 choir_status vector_apart(const char *call, int n, const struct vector *vector)
 {
-	uint64_t (*spans)[2];
+	uint64_t(*spans)[2];
 	choir_status st = CHOIR_SUCCESS;
 
 	if (in_order(n, vector))

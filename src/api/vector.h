@@ -9,10 +9,10 @@ enum { VECTOR_FEW = 16 };
 
 /* The blocks of one buffer.  Not to be moved: its numbers may lie in it. */
 struct vector {
-	uint64_t *bytes, *off; /* [n] */
-	uint64_t total;        /* of all blocks */
-	uint64_t extent;       /* where the last one ends */
-	uint64_t hash;         /* of the counts */
+	uint64_t *bytes, *off;        /* [n] */
+	uint64_t total;               /* of all blocks */
+	uint64_t extent;              /* where the last one ends */
+	uint64_t hash;                /* of the counts */
 	uint64_t few[2 * VECTOR_FEW]; /* where n is not larger, so that a small call allocates nothing */
 };
 

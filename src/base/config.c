@@ -20,8 +20,7 @@ const struct config_variable config_variables[] = {
 	{ "CHOIR_LOG", "error, warn, info or debug: the least urgent lines that are logged, to standard error or with "
 	               "LEVEL:FILE to a file (debug: one line for each call)" },
 	{ "CHOIR_MEETING", "Python: the private folder in which processes of one machine meet" },
-	{ "CHOIR_RANKS_PER_NODE",
-	  "so many consecutive ranks count as one node (0: ranks on one machine do)" },
+	{ "CHOIR_RANKS_PER_NODE", "so many consecutive ranks count as one node (0: ranks on one machine do)" },
 	{ "CHOIR_REDUCE", "where reductions run: auto, host or kernel" },
 	{ "CHOIR_RULES", "rules that choose algorithms, such as 'allreduce: 0-16k oneshot; 16k- twoshot', or @FILE "
 	                 "(choir-bench --tune writes one)" },

@@ -16,8 +16,8 @@
 
 typedef void (*lines_fn)(unsigned char *dst, const unsigned char *src, size_t lines, bool nt);
 
-__attribute__((target("avx512f")))
-static void lines_avx512(unsigned char *dst, const unsigned char *src, size_t lines, bool nt)
+__attribute__((target("avx512f"))) static void lines_avx512(unsigned char *dst, const unsigned char *src, size_t lines,
+                                                            bool nt)
 {
 	for (size_t i = 0; i < lines; i++) {
 		__m512i *to = (__m512i *)(void *)(dst + i * LINE_BYTES),
@@ -30,8 +30,8 @@ static void lines_avx512(unsigned char *dst, const unsigned char *src, size_t li
 	}
 }
 
-__attribute__((target("avx2")))
-static void lines_avx2(unsigned char *dst, const unsigned char *src, size_t lines, bool nt)
+__attribute__((target("avx2"))) static void lines_avx2(unsigned char *dst, const unsigned char *src, size_t lines,
+                                                       bool nt)
 {
 	const __m256i *from = (const __m256i *)(const void *)src;
 	__m256i *to = (__m256i *)(void *)dst;

@@ -9,11 +9,11 @@
 #define ERROR_TEXT_BYTES 512
 
 /* Returns the status of expr from the calling function unless it is SUCCESS.  The only control-flow macro. */
-#define TRY(expr)                              \
-	do {                                   \
-		choir_status try_st_ = (expr); \
-		if (try_st_ != CHOIR_SUCCESS)  \
-			return try_st_;        \
+#define TRY(expr)                                                                                                      \
+	do {                                                                                                           \
+		choir_status try_st_ = (expr);                                                                         \
+		if (try_st_ != CHOIR_SUCCESS)                                                                          \
+			return try_st_;                                                                                \
 	} while (0)
 
 /* error_set: makes the sentence this thread's last error and returns status.  Any thread; never blocks. */

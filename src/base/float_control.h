@@ -21,7 +21,9 @@ static inline void float_control_write(uint64_t word)
 	__builtin_ia32_ldmxcsr((unsigned)word);
 }
 #elif defined(__aarch64__)
-#define FLOAT_CONTROL_BITS UINT64_C(0x7ff9f07) /* AHP, DN, FZ, RMode, FZ16, Len, Stride, traps, NEP, AH, FIZ of FPCR */
+#define FLOAT_CONTROL_BITS                                                                                             \
+	UINT64_C(0x7ff9f07) /* AHP, DN, FZ, RMode, FZ16, Len, Stride, traps, NEP, AH, FIZ of FPCR                      \
+	                     */
 #define FLOAT_CONTROL_DEFAULT UINT64_C(0)
 
 static inline uint64_t float_control_read(void)
@@ -37,7 +39,7 @@ static inline void float_control_write(uint64_t word)
 	__asm__ volatile("msr fpcr, %0" : : "r"(word) : "memory");
 }
 #else
-#define FLOAT_CONTROL_BITS UINT64_C(0)
+#define FLOAT_CONTROL_BITS    UINT64_C(0)
 #define FLOAT_CONTROL_DEFAULT UINT64_C(0)
 
 static inline uint64_t float_control_read(void)

@@ -5,7 +5,7 @@
 #include <strings.h>
 
 #define TEXT_OF(x) #x
-#define TEXT(x) TEXT_OF(x)
+#define TEXT(x)    TEXT_OF(x)
 
 static const char *const status_texts[] = {
 #define STATUS(name, number, text) [number] = #name,
@@ -13,7 +13,10 @@ static const char *const status_texts[] = {
 #undef STATUS
 };
 
-static const struct { const char *text; size_t bytes; } dtypes[] = {
+static const struct {
+	const char *text;
+	size_t bytes;
+} dtypes[] = {
 #define DTYPE(name, number, text, bytes, kind) [number] = { text, bytes },
 #include <choir/dtype.def>
 #undef DTYPE
@@ -26,7 +29,9 @@ static const char *const op_texts[] = {
 };
 
 /* Other spellings of operators: GCL's and MPI's. */
-static const struct { const char *text; choir_op op;
+static const struct {
+	const char *text;
+	choir_op op;
 } op_spellings[] = {
 	{ "add", CHOIR_OP_SUM },
 	{ "mul", CHOIR_OP_PROD },
@@ -39,19 +44,49 @@ static const struct { const char *text; choir_op op;
 };
 
 /* Other spellings of data types: NumPy's, C's, NCCL's, and MPI's without the MPI_ before them. */
-static const struct { const char *text; choir_dtype dtype;
+static const struct {
+	const char *text;
+	choir_dtype dtype;
 } dtype_spellings[] = {
-	{ "int8", CHOIR_I8 },       { "uint8", CHOIR_U8 },     { "int16", CHOIR_I16 },   { "uint16", CHOIR_U16 },
-	{ "int32", CHOIR_I32 },     { "uint32", CHOIR_U32 },   { "int64", CHOIR_I64 },   { "uint64", CHOIR_U64 },
-	{ "int8_t", CHOIR_I8 },     { "uint8_t", CHOIR_U8 },   { "int16_t", CHOIR_I16 }, { "uint16_t", CHOIR_U16 },
-	{ "int32_t", CHOIR_I32 },   { "uint32_t", CHOIR_U32 }, { "int64_t", CHOIR_I64 }, { "uint64_t", CHOIR_U64 },
-	{ "int", CHOIR_I32 },       { "unsigned", CHOIR_U32 }, { "half", CHOIR_F16 },    { "float16", CHOIR_F16 },
-	{ "bfloat16", CHOIR_BF16 }, { "float32", CHOIR_F32 },  { "float", CHOIR_F32 },   { "float64", CHOIR_F64 },
-	{ "double", CHOIR_F64 },    { "bool_", CHOIR_BOOL },   { "c_bool", CHOIR_BOOL },
-	{ "float8_e4m3fn", CHOIR_F8E4M3 }, { "float8e4m3", CHOIR_F8E4M3 }, { "fp8_e4m3", CHOIR_F8E4M3 },
-	{ "e4m3", CHOIR_F8E4M3 },          { "float8_e5m2", CHOIR_F8E5M2 }, { "float8e5m2", CHOIR_F8E5M2 },
-	{ "fp8_e5m2", CHOIR_F8E5M2 },      { "e5m2", CHOIR_F8E5M2 },       { "float_int", CHOIR_F32_I32 },
-	{ "double_int", CHOIR_F64_I32 },   { "2int", CHOIR_I32_I32 },      { "long_int", CHOIR_I64_I32 },
+	{ "int8", CHOIR_I8 },
+	{ "uint8", CHOIR_U8 },
+	{ "int16", CHOIR_I16 },
+	{ "uint16", CHOIR_U16 },
+	{ "int32", CHOIR_I32 },
+	{ "uint32", CHOIR_U32 },
+	{ "int64", CHOIR_I64 },
+	{ "uint64", CHOIR_U64 },
+	{ "int8_t", CHOIR_I8 },
+	{ "uint8_t", CHOIR_U8 },
+	{ "int16_t", CHOIR_I16 },
+	{ "uint16_t", CHOIR_U16 },
+	{ "int32_t", CHOIR_I32 },
+	{ "uint32_t", CHOIR_U32 },
+	{ "int64_t", CHOIR_I64 },
+	{ "uint64_t", CHOIR_U64 },
+	{ "int", CHOIR_I32 },
+	{ "unsigned", CHOIR_U32 },
+	{ "half", CHOIR_F16 },
+	{ "float16", CHOIR_F16 },
+	{ "bfloat16", CHOIR_BF16 },
+	{ "float32", CHOIR_F32 },
+	{ "float", CHOIR_F32 },
+	{ "float64", CHOIR_F64 },
+	{ "double", CHOIR_F64 },
+	{ "bool_", CHOIR_BOOL },
+	{ "c_bool", CHOIR_BOOL },
+	{ "float8_e4m3fn", CHOIR_F8E4M3 },
+	{ "float8e4m3", CHOIR_F8E4M3 },
+	{ "fp8_e4m3", CHOIR_F8E4M3 },
+	{ "e4m3", CHOIR_F8E4M3 },
+	{ "float8_e5m2", CHOIR_F8E5M2 },
+	{ "float8e5m2", CHOIR_F8E5M2 },
+	{ "fp8_e5m2", CHOIR_F8E5M2 },
+	{ "e5m2", CHOIR_F8E5M2 },
+	{ "float_int", CHOIR_F32_I32 },
+	{ "double_int", CHOIR_F64_I32 },
+	{ "2int", CHOIR_I32_I32 },
+	{ "long_int", CHOIR_I64_I32 },
 };
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))

@@ -18,13 +18,13 @@
 
 enum { RING_ITEMS = 64, RING_SHORT_BYTES = 40, RING_RECORD_BYTES = 48, RING_LINE_BYTES = 64, RING_TAG_BITS = 24 };
 
-struct ring_item { /* two cache lines, written by the sender only */
+struct ring_item {                          /* two cache lines, written by the sender only */
 	_Alignas(64) _Atomic uint64_t flag; /* (the item's number + 1) << 24 | tag */
 	uint64_t key[2];                    /* the user's: names the message that the bytes belong to */
 	union {
 		unsigned char bytes[RING_SHORT_BYTES]; /* of an item without room: beside the flag */
 		struct {                               /* of an item with room */
-			uint64_t at;     /* where its bytes begin */
+			uint64_t at;                   /* where its bytes begin */
 			uint32_t put_ns; /* the user's: how long the sender's copy took, and how it stored */
 			bool nt;
 		};
@@ -32,7 +32,7 @@ struct ring_item { /* two cache lines, written by the sender only */
 	_Alignas(64) unsigned char record[RING_RECORD_BYTES]; /* the user's, rarely read */
 };
 
-struct ring { /* the room follows: a power of two of bytes, at least RING_LINE_BYTES */
+struct ring {                                /* the room follows: a power of two of bytes, at least RING_LINE_BYTES */
 	_Alignas(64) _Atomic uint64_t freed; /* the receiver's: all items before this one are free */
 	uint64_t early;                      /* the receiver's: bit number mod RING_ITEMS, freed early */
 	_Alignas(64) _Atomic uint64_t nt;    /* the receiver's: how the sender is to store each size (base/nt.h) */

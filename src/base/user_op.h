@@ -14,14 +14,14 @@ enum { USER_OP_FIRST = 1 << 20, USER_OP_NAME_BYTES = 32 };
 struct user_op {
 	_Atomic int refs;
 	choir_op number;
-	bool destroyed;         /* no new call finds it */
+	bool destroyed; /* no new call finds it */
 	char name[USER_OP_NAME_BYTES];
 	choir_op_config config; /* functions and flags; its texts point nowhere */
 	bool has_raw, has_final;
-	char *text;             /* the definitions that cl/ops.h wants; NULL = functions alone */
+	char *text; /* the definitions that cl/ops.h wants; NULL = functions alone */
 	uint64_t text_hash;
-	uint32_t hash;          /* of what ranks must have alike */
-	struct user_op *next;   /* in the list of those that somebody holds */
+	uint32_t hash;        /* of what ranks must have alike */
+	struct user_op *next; /* in the list of those that somebody holds */
 };
 
 static inline bool user_op_is(choir_op op)

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define POLL_US 5000
+#define POLL_US    5000
 #define LONGEST_NS INT64_C(10000000000)
 
 int build_lock_open(const char *path)

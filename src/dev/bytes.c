@@ -55,8 +55,11 @@ void dev_room_free(choir_device *device, struct dev_bytes *room)
 cl_int dev_room_argument(choir_device *device, cl_kernel kernel, cl_uint index, const struct dev_bytes *room)
 {
 	switch (dev_kind_of(*room)) {
-	case DEV_SVM: return clSetKernelArgSVMPointer(kernel, index, room->pointer);
-	case DEV_USM: return device->usm.set_argument(kernel, index, room->pointer);
-	default: return clSetKernelArg(kernel, index, sizeof room->mem, &room->mem);
+	case DEV_SVM:
+		return clSetKernelArgSVMPointer(kernel, index, room->pointer);
+	case DEV_USM:
+		return device->usm.set_argument(kernel, index, room->pointer);
+	default:
+		return clSetKernelArg(kernel, index, sizeof room->mem, &room->mem);
 	}
 }

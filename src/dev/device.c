@@ -151,8 +151,7 @@ choir_status choir_device_create(cl_context context, cl_device_id id, const choi
 	return CHOIR_SUCCESS;
 }
 
-choir_status choir_device_create_queue(cl_command_queue queue, const choir_device_config *config,
-                                       choir_device **out_p)
+choir_status choir_device_create_queue(cl_command_queue queue, const choir_device_config *config, choir_device **out_p)
 {
 	cl_context context;
 	cl_device_id id;

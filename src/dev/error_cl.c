@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "dev/dev.h"
 
-#define NAME(code)    \
-	case code:    \
+#define NAME(code)                                                                                                     \
+	case code:                                                                                                     \
 		return #code;
 
 const char *cl_error_name(cl_int rc)

@@ -10,7 +10,10 @@ struct launch_arg {
 	const void *value;
 };
 
-#define LAUNCH_ARG(variable) { sizeof(variable), &(variable) }
+#define LAUNCH_ARG(variable)                                                                                           \
+	{                                                                                                              \
+		sizeof(variable), &(variable)                                                                          \
+	}
 
 struct launch {
 	const char *source, *options, *kernel;

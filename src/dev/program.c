@@ -20,11 +20,11 @@
 #include <string.h>
 #include <xxhash.h>
 
-#define OPTIONS_BYTES 1024
+#define OPTIONS_BYTES  1024
 #define NO_DEADLINE_NS INT64_C(600000000000) /* for builds outside a call */
-#define FINI_NS INT64_C(10000000000)
-#define TEXT_MARK "/* CHOIR_TEXT */" /* in cl/ops.h */
-#define SUB_GROUPS "SUB_GROUPS"      /* in cl/group_sum.h */
+#define FINI_NS        INT64_C(10000000000)
+#define TEXT_MARK      "/* CHOIR_TEXT */" /* in cl/ops.h */
+#define SUB_GROUPS     "SUB_GROUPS"       /* in cl/group_sum.h */
 
 enum program_state { PROGRAM_BUILDING, PROGRAM_BUILT, PROGRAM_FAILED };
 
@@ -221,8 +221,8 @@ static choir_status build_as(const choir_device *device, const char *std, bool s
 }
 
 /* With sub-groups where the source has a form for them and the compiler takes it. */
-static choir_status build(const choir_device *device, const char *source, const char *options,
-                          const struct user_op *op, int64_t until_ns, cl_program *out_p)
+static choir_status build(const choir_device *device, const char *source, const char *options, const struct user_op *op,
+                          int64_t until_ns, cl_program *out_p)
 {
 	const char *text = embedded_source(source), *std = device->facts.sub_group_std;
 	char with[OPTIONS_BYTES];

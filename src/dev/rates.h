@@ -11,10 +11,10 @@ struct choir_device;
 /* Latencies are those of a command of some bytes; 0 = not measured, also after an error or where time was up. */
 struct device_rates {
 	bool measured;
-	double read_us, write_us;                 /* from pinned memory, seen by clWaitForEvents */
-	double read_GBps, write_GBps;             /* pinned host memory */
+	double read_us, write_us;     /* from pinned memory, seen by clWaitForEvents */
+	double read_GBps, write_GBps; /* pinned host memory */
 	double pageable_read_GBps, pageable_write_GBps;
-	double callback_us;                       /* from the end of a command, so seen, to its callback */
+	double callback_us; /* from the end of a command, so seen, to its callback */
 };
 
 /* rates_measure: the shortest of so many tries each, none of which begins after budget_ns.  Blocks. */

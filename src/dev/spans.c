@@ -15,8 +15,7 @@ static int by_origin(const void *a, const void *b)
 
 static bool reaches(const struct dev_span *from, const struct dev_span *to)
 {
-	return from != NULL && from->origin.root == to->origin.root &&
-	       to->origin.at - from->origin.at < from->bytes;
+	return from != NULL && from->origin.root == to->origin.root && to->origin.at - from->origin.at < from->bytes;
 }
 
 /* The one that ends last; to begins at or behind from. */

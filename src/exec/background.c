@@ -6,9 +6,9 @@
 
 static struct {
 	pthread_cond_t work;
-	_Atomic int resting;     /* threads that wait on `work`: one, and at times one that is about to end */
-	_Atomic unsigned life;   /* Note [lives] */
-	bool started;            /* under comms_lock, as are the fields behind it */
+	_Atomic int resting;   /* threads that wait on `work`: one, and at times one that is about to end */
+	_Atomic unsigned life; /* Note [lives] */
+	bool started;          /* under comms_lock, as are the fields behind it */
 	pthread_t thread;
 	void (*loop)(unsigned life);
 } background = { .work = PTHREAD_COND_INITIALIZER };
@@ -41,9 +41,9 @@ static choir_status start(void (*loop)(unsigned life))
 		return CHOIR_SUCCESS;
 	background.loop = loop;
 	background.started = pthread_create(&background.thread, NULL, run_loop, life) == 0;
-	return background.started ? CHOIR_SUCCESS
-	                          : error_set(CHOIR_NO_MEMORY,
-	                                      "no background thread: calls progress only while somebody waits");
+	return background.started
+	           ? CHOIR_SUCCESS
+	           : error_set(CHOIR_NO_MEMORY, "no background thread: calls progress only while somebody waits");
 }
 
 choir_status background_wake(void (*loop)(unsigned life), bool *rested_p)

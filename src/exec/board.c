@@ -16,8 +16,8 @@ static void set_arrays(struct step_board *board, void *at, uint32_t n)
 /* Arrays for n steps; no step is under way. */
 static choir_status grow(struct step_board *board, uint32_t n)
 {
-	size_t bytes = n * (sizeof *board->events + sizeof *board->pending + sizeof *board->ready +
-	                    sizeof *board->waiting);
+	size_t bytes =
+	    n * (sizeof *board->events + sizeof *board->pending + sizeof *board->ready + sizeof *board->waiting);
 	void *at;
 
 	if (n <= board->capacity)

@@ -59,8 +59,7 @@ static bool same_tensors(const choir_tensor *a, const choir_tensor *b, size_t n)
 		return a == b;
 	for (size_t i = 0; i < n; i++)
 		if (a[i].count != b[i].count || a[i].dtype != b[i].dtype ||
-		    !call_key_same_buffer(&a[i].send, &b[i].send) ||
-		    !call_key_same_buffer(&a[i].recv, &b[i].recv))
+		    !call_key_same_buffer(&a[i].send, &b[i].send) || !call_key_same_buffer(&a[i].recv, &b[i].recv))
 			return false;
 	return true;
 }

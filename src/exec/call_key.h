@@ -15,20 +15,20 @@ struct call_form;
 
 /* What was asked for, as the caller gave it.  Two calls with equal keys do the same. */
 struct call_key {
-	const struct call_form *form;    /* constant: which function was called */
-	choir_buffer send, recv;         /* of a list: of its first tensor */
-	size_t count;                    /* elements; of a list: tensors */
-	size_t recv_count;               /* sendrecv: count is what it sends */
+	const struct call_form *form; /* constant: which function was called */
+	choir_buffer send, recv;      /* of a list: of its first tensor */
+	size_t count;                 /* elements; of a list: tensors */
+	size_t recv_count;            /* sendrecv: count is what it sends */
 	/* [ranks] each, compared by their contents: counts and displacements; NULL = there is none */
 	const size_t *lists[KEY_LISTS];
-	const choir_tensor *tensors;     /* [count], compared by their contents; NULL = no list */
-	const char *options;             /* NULL = none */
+	const choir_tensor *tensors; /* [count], compared by their contents; NULL = no list */
+	const char *options;         /* NULL = none */
 	double factor;
 	choir_dtype dtype;
 	choir_op op;
-	int peer;                        /* or the root */
-	int source;                      /* sendrecv: peer is where it sends to */
-	int64_t tag;                     /* of send, recv, sendrecv */
+	int peer;    /* or the root */
+	int source;  /* sendrecv: peer is where it sends to */
+	int64_t tag; /* of send, recv, sendrecv */
 };
 
 /* call_key_copy: with lists and options of its own, in *room_p, which the caller frees; NULL: it has none.  n: ranks.

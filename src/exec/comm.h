@@ -24,8 +24,8 @@ enum { COMM_SYMMETRIC = 64 /* symmetric allocations */ };
 struct comm_process {
 	struct bell *bell;
 	int64_t process; /* node/process_id.h */
-	int dead_looks; /* how often it was seen dead, 2 at most */
-	int *ranks;/* [n_ranks] its ranks on my node, or on others */
+	int dead_looks;  /* how often it was seen dead, 2 at most */
+	int *ranks;      /* [n_ranks] its ranks on my node, or on others */
 	int n_ranks;
 };
 
@@ -49,7 +49,7 @@ struct liveness {
 /* The sticky failure: the first one wins.  `text` is final once the status is set; both are set under the lock, and
  * any thread reads them. */
 struct comm_failure {
-	_Atomic int status;          /* a choir_status */
+	_Atomic int status; /* a choir_status */
 	char text[ERROR_TEXT_BYTES];
 	pthread_mutex_t lock;
 };
@@ -57,7 +57,7 @@ struct comm_failure {
 /* Who holds the comm, and who is in a call.  Any thread. */
 struct comm_uses {
 	_Atomic int refs;
-	_Atomic int inside;          /* threads between comm_enter and comm_leave */
+	_Atomic int inside;           /* threads between comm_enter and comm_leave */
 	_Atomic uint64_t last_thread; /* that called, see Note [one thread, several ranks] in api/call.c */
 };
 
@@ -71,7 +71,7 @@ struct comm_listing {
 struct symmetric_table {
 	struct symmetric *_Atomic entries[COMM_SYMMETRIC];
 	_Atomic int n;
-	_Atomic uint64_t changes;    /* of the table, so far */
+	_Atomic uint64_t changes; /* of the table, so far */
 };
 
 /* What stands first is constant from creation to comm_close, and any thread reads it.  Each struct behind it says who
@@ -79,31 +79,31 @@ struct symmetric_table {
 struct choir_comm {
 	int rank, n;
 	char name[48];
-	uint64_t context;            /* in every message's header */
-	int generation;              /* of the process (fork) */
+	uint64_t context; /* in every message's header */
+	int generation;   /* of the process (fork) */
 	struct layout layout;
 	choir_device *device;
-	bool host_reduce_only;       /* ranks have different devices: redundant reductions must not differ */
-	bool far_cores;              /* the cores of my node's ranks share no cache, as far as the system says */
-	bool crowded;                /* more ranks on this machine than cores: never spin */
+	bool host_reduce_only; /* ranks have different devices: redundant reductions must not differ */
+	bool far_cores;        /* the cores of my node's ranks share no cache, as far as the system says */
+	bool crowded;          /* more ranks on this machine than cores: never spin */
 	/* all ranks are threads of this process, and their devices' memory is reached directly */
 	bool one_process;
 	/* device memory that a plan may take; 0: the ranks' devices cannot reach each other's memory, see device.h of
 	 * algo */
 	uint64_t device_bytes;
-	uint64_t command_bytes;      /* of the ranks' far memory: algo_in of algo */
+	uint64_t command_bytes; /* of the ranks' far memory: algo_in of algo */
 	struct arena *arena;
-	const struct poison *poison; /* there */
+	const struct poison *poison;    /* there */
 	struct arena_control *controls; /* there: [node_size] */
-	struct arena_lane *lanes;    /* there: [node_size][COMM_LANES] */
-	int node_size;               /* the ranks of my node */
-	int local_rank;              /* my number on the node */
-	int64_t process;             /* mine: node/process_id.h */
+	struct arena_lane *lanes;       /* there: [node_size][COMM_LANES] */
+	int node_size;                  /* the ranks of my node */
+	int local_rank;                 /* my number on the node */
+	int64_t process;                /* mine: node/process_id.h */
 	/* [n_watched], those of my node first; the driver counts in them how often each was seen dead */
 	struct comm_process *processes;
-	int n_near;                  /* with ranks on my node */
-	int n_watched;               /* and on other nodes, which the layout made of this machine */
-	bool wake_mine;              /* other threads of this process are ranks of the node too */
+	int n_near;                          /* with ranks on my node */
+	int n_watched;                       /* and on other nodes, which the layout made of this machine */
+	bool wake_mine;                      /* other threads of this process are ranks of the node too */
 	uint64_t slot_bytes, fallback_bytes; /* see slot_ring.h */
 	uint64_t message_bytes;
 	uint64_t cache_bytes;        /* the last level of this machine's, about */
@@ -111,18 +111,18 @@ struct choir_comm {
 	int *endpoint_of;            /* [n] */
 	struct comm_family *family;  /* the local ranks created together */
 	struct rules rules;
-	char *options;               /* of all dense calls; NULL = none */
-	struct keyed *keyed;         /* calls match by key, see keyed.h; NULL = by order */
-	char apart[256];             /* why ranks of one machine are on several nodes; "" if they are not */
+	char *options;       /* of all dense calls; NULL = none */
+	struct keyed *keyed; /* calls match by key, see keyed.h; NULL = by order */
+	char apart[256];     /* why ranks of one machine are on several nodes; "" if they are not */
 	int64_t deadline_ms, warn_ms;
-	bool order_ranks;            /* reductions are folded in rank order, unless a call says otherwise */
+	bool order_ranks; /* reductions are folded in rank order, unless a call says otherwise */
 
 	struct engine engine;
 	struct submission submission;
-	struct plan_cache plans;     /* has a lock */
-	struct inbox inbox;          /* has a lock */
-	struct liveness liveness;    /* filled by whoever drives the messenger; read by the driver */
-	struct gone *_Atomic gone;   /* filled and read like liveness; entries stay; see gone.h */
+	struct plan_cache plans;   /* has a lock */
+	struct inbox inbox;        /* has a lock */
+	struct liveness liveness;  /* filled by whoever drives the messenger; read by the driver */
+	struct gone *_Atomic gone; /* filled and read like liveness; entries stay; see gone.h */
 	struct symmetric_table symmetric;
 	struct comm_failure failure;
 	struct comm_uses uses;

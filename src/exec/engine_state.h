@@ -16,13 +16,14 @@ struct run;
 struct prepared;
 
 enum {
-	COMM_LANES = 8,     /* calls that may be in flight on the arena at once */
-	PREPARED_FIRST = 32, PREPARED_MOST = 1024, /* prepared calls that a comm keeps at first, and at most */
+	COMM_LANES = 8, /* calls that may be in flight on the arena at once */
+	PREPARED_FIRST = 32,
+	PREPARED_MOST = 1024, /* prepared calls that a comm keeps at first, and at most */
 };
 
 /* See slot_ring.h. */
 struct slot_ring {
-	uint64_t next;                                 /* where the next call's range begins */
+	uint64_t next; /* where the next call's range begins */
 	/* the range of the latest call of each lane, in cache lines */
 	uint32_t from_line[COMM_LANES], to_line[COMM_LANES];
 };
@@ -37,26 +38,26 @@ struct device_buffer {
  * else what reducing kernels cannot read in place, in scratch. */
 struct device_memory {
 	struct device_buffer scratch, slot;
-	struct device_buffer list; /* of lists that are gathered: gathered.c */
-	struct device_buffer sent; /* a copy of what a kernel reads of SEND that is no cl_mem */
+	struct device_buffer list;         /* of lists that are gathered: gathered.c */
+	struct device_buffer sent;         /* a copy of what a kernel reads of SEND that is no cl_mem */
 	struct dev_bytes rooms[DEV_KINDS]; /* for copies between kinds of memory: device_copy.c */
 };
 
 /* Calls get their numbers here and wait until the driver takes them.  Any thread under `lock`; it may read the atomics
  * without it. */
 struct submission {
-	pthread_mutex_t lock;        /* held for a few instructions */
-	struct run *incoming;        /* submitted, newest first */
+	pthread_mutex_t lock; /* held for a few instructions */
+	struct run *incoming; /* submitted, newest first */
 	_Atomic bool has_incoming;
-	_Atomic bool closing;        /* no call is accepted any more */
-	_Atomic int unfinished;      /* runs submitted and not yet completed */
-	_Atomic int in_jobs;         /* those of them whose job a thread is doing: see engine_do_job */
+	_Atomic bool closing;   /* no call is accepted any more */
+	_Atomic int unfinished; /* runs submitted and not yet completed */
+	_Atomic int in_jobs;    /* those of them whose job a thread is doing: see engine_do_job */
 	_Atomic uint64_t next_seq;
-	uint64_t *sent, *received;   /* [n] calls of each pair so far, with tag 0 */
-	struct tagged tagged;        /* and with other tags */
-	uint64_t lone_calls;         /* calls so far that no other rank takes part in */
+	uint64_t *sent, *received; /* [n] calls of each pair so far, with tag 0 */
+	struct tagged tagged;      /* and with other tags */
+	uint64_t lone_calls;       /* calls so far that no other rank takes part in */
 	struct slot_ring slots;
-	struct run *pool;            /* finished runs, kept for their memory */
+	struct run *pool; /* finished runs, kept for their memory */
 	int n_pooled;
 };
 
@@ -87,8 +88,8 @@ struct spare_boards {
 enum inline_kind { INLINE_COLLECTIVE, INLINE_SEND, INLINE_RECV, INLINE_KINDS };
 
 struct cache_entry {
-	uint64_t hash;               /* of the call's key */
-	struct prepared *prepared;   /* NULL = empty */
+	uint64_t hash;             /* of the call's key */
+	struct prepared *prepared; /* NULL = empty */
 };
 
 /* A call that the call cache had no room for. */
@@ -108,31 +109,31 @@ struct call_cache {
 
 /* What this rank uses of the arena so far.  The driver only. */
 struct arena_use {
-	uint64_t over;               /* all calls before that number are over on all ranks of the node */
+	uint64_t over; /* all calls before that number are over on all ranks of the node */
 	/* [node size] what I saw last of each rank's arena_control.done */
 	uint64_t (*done_seen)[COMM_LANES];
 	bool has_slots, has_short_slots; /* my ring of slots is allocated, and the places of short calls */
-	bool no_rings;               /* no memory for a p2p ring: messages take the transport */
-	bool sends_stuck;            /* messages of the transport did not leave for a moment: Note [back-pressure] */
-	bool is_wrapped;             /* this device was asked to see the arena, once a kernel had to read it there: */
-	struct dev_memory mem;       /* zeroed if it cannot */
-	bool is_pinned;              /* OpenCL was told of the arena, once a long staged copy went there: */
-	cl_mem pinned;               /* NULL if it has no use for that */
-	int64_t withdrawn_ns;        /* when this rank left the calls of the failed comm, 0 = has not */
+	bool no_rings;                   /* no memory for a p2p ring: messages take the transport */
+	bool sends_stuck;      /* messages of the transport did not leave for a moment: Note [back-pressure] */
+	bool is_wrapped;       /* this device was asked to see the arena, once a kernel had to read it there: */
+	struct dev_memory mem; /* zeroed if it cannot */
+	bool is_pinned;        /* OpenCL was told of the arena, once a long staged copy went there: */
+	cl_mem pinned;         /* NULL if it has no use for that */
+	int64_t withdrawn_ns;  /* when this rank left the calls of the failed comm, 0 = has not */
 };
 
 /* The thread that engine_enter let in (the driver) alone touches what follows the atomics. */
 struct engine {
-	_Atomic bool driven;         /* the right to drive is taken */
-	_Atomic bool closed;         /* nobody drives any more; set by choir_comm_destroy as the last driver */
-	_Atomic bool device_works;   /* commands of the device were under way when nothing moved; see device_wait.c */
+	_Atomic bool driven;       /* the right to drive is taken */
+	_Atomic bool closed;       /* nobody drives any more; set by choir_comm_destroy as the last driver */
+	_Atomic bool device_works; /* commands of the device were under way when nothing moved; see device_wait.c */
 	struct flight flight;
 	struct call_cache cache;
 	struct spare_boards boards;
 	struct run *inline_runs[INLINE_KINDS]; /* see inline.c; NULL until first needed */
 	struct arena_use arena;
 	struct nt_entries nt;
-	struct history history;      /* of scripts */
+	struct history history; /* of scripts */
 };
 
 #endif

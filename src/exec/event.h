@@ -21,18 +21,18 @@ struct event_callback {
 
 struct choir_event {
 	_Atomic int refs;
-	_Atomic bool complete;        /* the fields below are final once it is set (release / acquire) */
-	int runs_left;                /* that have not ended; under lock once they are submitted */
+	_Atomic bool complete; /* the fields below are final once it is set (release / acquire) */
+	int runs_left;         /* that have not ended; under lock once they are submitted */
 	choir_status status;
-	char *error;                  /* NULL = no sentence */
-	struct choir_comm *comm;      /* a reference: who waits drives it */
+	char *error;                   /* NULL = no sentence */
+	struct choir_comm *comm;       /* a reference: who waits drives it */
 	const char *_Atomic algorithm; /* constant text; a script's is known late */
 	_Atomic uint64_t wire_bytes;
-	_Atomic uint64_t grouped_by;  /* the thread that holds its call back in an open group, 0 = none */
-	struct commit *commit;        /* result=atomic: written before it completes; taken; NULL = none */
-	pthread_mutex_t lock;         /* the callback list */
+	_Atomic uint64_t grouped_by; /* the thread that holds its call back in an open group, 0 = none */
+	struct commit *commit;       /* result=atomic: written before it completes; taken; NULL = none */
+	pthread_mutex_t lock;        /* the callback list */
 	struct event_callback *callbacks;
-	void *result;                 /* kept for the caller (sparse), freed by free_result with the event */
+	void *result; /* kept for the caller (sparse), freed by free_result with the event */
 	void (*free_result)(void *);
 };
 

@@ -9,7 +9,7 @@ FORK_LOCK(lock)
 static struct {
 	choir_executor_fn fn;
 	void *ctx;
-} executor; /* under the lock */
+} executor;                 /* under the lock */
 static _Atomic bool is_set; /* spares the lock where there is none */
 
 choir_status choir_set_executor(choir_executor_fn fn, void *ctx)

@@ -13,11 +13,11 @@
 #define SOURCE "gather.cl"
 
 enum {
-	BUFFERS = 16,            /* of a launch */
-	FEWEST = 3,              /* segments: two commands take no longer than a kernel and one */
-	MEAN_COMMANDS = 4,       /* a segment's mean length, in what the bus carries in the time of a command */
+	BUFFERS = 16,                 /* of a launch */
+	FEWEST = 3,                   /* segments: two commands take no longer than a kernel and one */
+	MEAN_COMMANDS = 4,            /* a segment's mean length, in what the bus carries in the time of a command */
 	NEAR_COMMAND_BYTES = 1 << 10, /* that of a device that was forced into class stage */
-	MOST_BYTES = 64 << 20,   /* of a bucket, so of the room on the device */
+	MOST_BYTES = 64 << 20,        /* of a bucket, so of the room on the device */
 	OPTIONS_BYTES = 64,
 	LINE_BYTES = 64,
 };
@@ -145,8 +145,8 @@ static choir_status launch(const struct move *move, size_t first, size_t n, cl_e
 		       width = (blocks > 1 ? move->segments->block : items[move->segments->n].from) / move->unit;
 	const cl_uint groups = (cl_uint)(each / move->shape.group);
 	struct launch_arg args[BUFFERS + 6] = {
-		[BUFFERS] = LAUNCH_ARG(in),     LAUNCH_ARG(blocks),          LAUNCH_ARG(width),
-		LAUNCH_ARG(groups), LAUNCH_ARG(move->whole.mem), LAUNCH_ARG(whole_at),
+		[BUFFERS] = LAUNCH_ARG(in), LAUNCH_ARG(blocks),          LAUNCH_ARG(width),
+		LAUNCH_ARG(groups),         LAUNCH_ARG(move->whole.mem), LAUNCH_ARG(whole_at),
 	};
 	const struct launch it = { .source = SOURCE,
 		                   .options = move->options,

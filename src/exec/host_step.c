@@ -23,9 +23,9 @@ enum { FEW_OPERANDS = 16, FETCHED_BYTES = 256, LINE_BYTES = 64 };
 /* What a step reads and writes: n_dst destinations, those from nt_from on by nt stores, then its sources. */
 struct operands {
 	uint32_t n_dst, nt_from, n;
-	struct plan_ref *refs;  /* [n] */
-	void **at;              /* [n] their addresses in the span at hand */
-	void **next;            /* [n] and in the span after it */
+	struct plan_ref *refs; /* [n] */
+	void **at;             /* [n] their addresses in the span at hand */
+	void **next;           /* [n] and in the span after it */
 };
 
 /* The addresses of all operands at `off` of the step; how many of `bytes` bytes follow there without a gap in each. */

@@ -11,7 +11,7 @@
 
 enum { INBOX_CALLS = 256, CALL_NAME_BYTES = 32 };
 
-struct inbox_bucket { /* messages in the order in which they came */
+struct inbox_bucket {                 /* messages in the order in which they came */
 	struct message *first, *last; /* last is valid if there is a first */
 };
 
@@ -29,16 +29,16 @@ struct inbox {
 	pthread_mutex_t lock;
 	/* [n_buckets] by key and source; a power of two, which grows with the messages kept */
 	struct inbox_bucket *buckets;
-	size_t n_buckets, n_sources;                 /* all messages so far came from ranks below n_sources */
+	size_t n_buckets, n_sources; /* all messages so far came from ranks below n_sources */
 	uint64_t n_kept, kept_bytes;
 	struct {
 		uint64_t number; /* of the call + 1; 0 = none */
 		struct call_record record;
 		char name[CALL_NAME_BYTES];
-	} calls[INBOX_CALLS];                        /* my last calls, at number mod INBOX_CALLS */
-	struct inbox_mismatch mismatch;              /* the first one found */
+	} calls[INBOX_CALLS];           /* my last calls, at number mod INBOX_CALLS */
+	struct inbox_mismatch mismatch; /* the first one found */
 	_Atomic bool has_mismatch;
-	_Atomic bool overflow;                       /* more was kept than INBOX_KEPT_BYTES: the comm fails */
+	_Atomic bool overflow; /* more was kept than INBOX_KEPT_BYTES: the comm fails */
 };
 
 choir_status inbox_init(struct inbox *inbox);

@@ -9,8 +9,8 @@
 #include "exec/run.h"
 
 struct lane_view {
-	bool reached; /* it has published the phase, in this call or by being further */
-	bool is_here; /* its lane is at this call */
+	bool reached;   /* it has published the phase, in this call or by being further */
+	bool is_here;   /* its lane is at this call */
 	bool same_call; /* and its call is the same */
 };
 

@@ -11,7 +11,7 @@
 enum { NT_REDUCED, NT_SCATTERED, NT_COPIED, NT_PAIRS, NT_PEERS, NT_KINDS }; /* kinds of plans */
 enum { NT_SIZES = 12, NT_PLANS = NT_KINDS * NT_SIZES, NT_ENTRIES = 64, NT_P2P_SIZES = 5 };
 
-struct nt_entries { /* driver only; zero to begin with */
+struct nt_entries {                                          /* driver only; zero to begin with */
 	struct nt_entry node[NT_ENTRIES];                    /* the first rank's of a node */
 	struct nt_entry p2p[ARENA_RING_RANKS][NT_P2P_SIZES]; /* of each sender of the node: p2p.c */
 };

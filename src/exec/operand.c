@@ -49,7 +49,7 @@ static unsigned char *in_slot(const struct run *run, struct plan_ref ref)
 	int local_rank = comm->layout.local_rank_of[ref.peer];
 
 	return run->slot.in_lane ? comm_lane(comm, local_rank, run->lane)->bytes + ref.off
-	                    : slot_ring_at(run, local_rank, ref.off);
+	                         : slot_ring_at(run, local_rank, ref.off);
 }
 
 unsigned char *operand_span(struct run *run, struct plan_ref ref, uint64_t *span)
@@ -154,7 +154,9 @@ void operand_reduce_call(const struct run *run, const struct plan_step *step, ui
 		.dtype = run->bound.dtype,
 		.op = run->bound.op,
 		.n_src = step->n_src,
-		.raw_from = step->raw == PLAN_RAW_ALL ? 0 : step->raw == PLAN_RAW_REST ? 1 : step->n_src,
+		.raw_from = step->raw == PLAN_RAW_ALL    ? 0
+		            : step->raw == PLAN_RAW_REST ? 1
+		                                         : step->n_src,
 		.final = step->final,
 		.n_ranks = run->comm->n,
 		.factor = run->bound.factor,

@@ -25,7 +25,7 @@ enum { PLAN_LISTS = 6 };
 struct cached_plan {
 	_Atomic int refs;
 	struct plan_key key;
-	uint64_t *lists; /* the v-collective's, one after another; NULL = none */
+	uint64_t *lists;                  /* the v-collective's, one after another; NULL = none */
 	const uint64_t *each[PLAN_LISTS]; /* where each of them begins; NULL = it is not there */
 	struct plan plan;
 };

@@ -10,28 +10,28 @@
 
 /* One plan on one pair of buffers.  A collective is one, a sendrecv two at once, a list of tensors one a bucket. */
 struct part {
-	choir_buffer send, recv;         /* whose cl_mems a call with an event retains */
+	choir_buffer send, recv; /* whose cl_mems a call with an event retains */
 	struct bound bound;
 	/* short host steps and flags only: the inline executor goes through them in their order */
 	enum { NOT_IN_ORDER, IN_ORDER, IN_ORDER_SHADOWS } in_order;
-	struct operand_table *operands;  /* made by the first call that is executed in order; driver only */
-	struct span_table *spans;        /* of lists that peers reach (exec/span_table.h); driver only */
+	struct operand_table *operands; /* made by the first call that is executed in order; driver only */
+	struct span_table *spans;       /* of lists that peers reach (exec/span_table.h); driver only */
 };
 
 struct prepared {
 	_Atomic int refs;
-	const char *name;                /* of the function, constant text */
-	struct call_key key;             /* what it points to is in `room` or with the owner */
+	const char *name;    /* of the function, constant text */
+	struct call_key key; /* what it points to is in `room` or with the owner */
 	void *room;
 	/* Note [what may change] in prepared.c: a call with this key may take it again; if its cl_mems are retained
 	 * meanwhile */
 	bool reusable, reusable_if_retained;
-	bool may_inline;                 /* a blocking call without deps is executed by its caller's thread */
-	uint64_t changes, deaths;        /* of the comm's symmetric memory and of cl_mems when it was prepared */
+	bool may_inline;          /* a blocking call without deps is executed by its caller's thread */
+	uint64_t changes, deaths; /* of the comm's symmetric memory and of cl_mems when it was prepared */
 	/* of a list of tensors (api/tensor_list.h) or of an alltoallv's counts (api/counts.h); a reference */
 	struct segments_owner *owner;
-	struct commit *commit;           /* result=atomic: what its event does before it completes; a reference */
-	struct user_op *user;            /* the caller's operator; a reference; NULL = the library's */
+	struct commit *commit; /* result=atomic: what its event does before it completes; a reference */
+	struct user_op *user;  /* the caller's operator; a reference; NULL = the library's */
 	size_t n_parts;
 	struct part parts[];
 };

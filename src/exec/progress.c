@@ -218,9 +218,7 @@ static void stop_waiting(void)
 /* messages: they must be polled; timed: nothing rings at the wait's end, so it sleeps as short. */
 static void idle_in(struct wait *idle, const struct choir_comm *comm, choir_event *event, bool messages, bool timed)
 {
-	struct wait_for why = { .polled = messages || timed,
-		                .crowded = comm->crowded,
-		                .blocking = messages || !timed };
+	struct wait_for why = { .polled = messages || timed, .crowded = comm->crowded, .blocking = messages || !timed };
 
 	note_device(&why, comm);
 	idle_round(idle, comm, event, &why);

@@ -63,12 +63,12 @@ const char *record_describe(const struct call_record *record, uint64_t key, cons
 	else if (record->collective < N_COLLECTIVES &&
 	         collective_has((enum collective)record->collective, TRAIT_ROOTED))
 		snprintf(text, bytes, "%s #%s (%llu x %s, %s, root %d, %.24s%s)", function, number,
-		         (unsigned long long)record->count, choir_dtype_name(record->dtype), op,
-		         (int)record->root, record->algorithm, order);
+		         (unsigned long long)record->count, choir_dtype_name(record->dtype), op, (int)record->root,
+		         record->algorithm, order);
 	else
 		snprintf(text, bytes, "%s #%s (%llu x %s, %s, %.24s%s)", function, number,
-		         (unsigned long long)record->count, choir_dtype_name(record->dtype), op,
-		         record->algorithm, order);
+		         (unsigned long long)record->count, choir_dtype_name(record->dtype), op, record->algorithm,
+		         order);
 	return text;
 }
 

@@ -45,20 +45,20 @@ enum run_state {
 
 /* The steps of the current plan.  The arrays are one allocation, which begins with the events. */
 struct step_board {
-	cl_event *events;           /* [n_steps] of steps that run on the device */
-	uint32_t *pending;          /* [n_steps] deps not yet done */
-	uint32_t *ready;            /* [n_steps] queue of steps that may start */
-	uint32_t *waiting;          /* [n_steps] steps that have started and are not done */
+	cl_event *events;  /* [n_steps] of steps that run on the device */
+	uint32_t *pending; /* [n_steps] deps not yet done */
+	uint32_t *ready;   /* [n_steps] queue of steps that may start */
+	uint32_t *waiting; /* [n_steps] steps that have started and are not done */
 	uint32_t ready_head, ready_tail, n_waiting, n_done;
-	uint32_t n_watched;         /* the first of waiting: their ends ring the doorbell (run_ring_at_ends) */
-	uint64_t piece;             /* bytes done of the host step at the queue's head */
+	uint32_t n_watched; /* the first of waiting: their ends ring the doorbell (run_ring_at_ends) */
+	uint64_t piece;     /* bytes done of the host step at the queue's head */
 	uint32_t capacity;
 };
 
 /* Where the buffers of a rank of the node are here. */
 struct run_peer {
 	unsigned char *send, *recv;
-	uint64_t send_address, recv_address, changes; /* what send and recv were computed from (operand_find_peer) */
+	uint64_t send_address, recv_address, changes;    /* what send and recv were computed from (operand_find_peer) */
 	const uint64_t *send_addresses, *recv_addresses; /* of its segments, in its slot, if the buffers are many */
 };
 
@@ -73,14 +73,14 @@ struct run_source {
 /* What a run executes: a call with its plan and its buffers; a run has a copy of its part's.  While the run is under
  * way record_hash is filled in, maps set the buffers' addresses, and a script replaces send and recv for each plan. */
 struct bound {
-	struct call_record record;  /* of the call: what ranks compare */
-	uint64_t record_hash;       /* 0 = not computed yet */
-	bool pair;                  /* send or recv: keyed per pair, uses no lane */
+	struct call_record record; /* of the call: what ranks compare */
+	uint64_t record_hash;      /* 0 = not computed yet */
+	bool pair;                 /* send or recv: keyed per pair, uses no lane */
 	bool pair_sends;
 	int pair_peer;
-	uint64_t pair_key;          /* of its messages, but for the number, which *pair_count gives */
-	uint64_t *pair_count;       /* in comm.submission */
-	bool alone;                 /* a script without plans, of this rank only: uses no lane either */
+	uint64_t pair_key;    /* of its messages, but for the number, which *pair_count gives */
+	uint64_t *pair_count; /* in comm.submission */
+	bool alone;           /* a script without plans, of this rank only: uses no lane either */
 	choir_dtype dtype;
 	choir_op op;
 	double factor;              /* of premul_sum */
@@ -95,14 +95,14 @@ struct bound {
 
 	struct dev_access send, recv;
 	struct segments send_list, recv_list; /* instead of those, if they are many */
-	bool lists;                 /* they are many */
+	bool lists;                           /* they are many */
 	/* STAGE: instead of a list, of cl_mems: SEND is gathered from these, RECV scattered to those; send.mem and
 	 * recv.mem are the run's (exec/gathered.h).  They lie in the prepared call's owner.  NULL = they are not */
 	const struct segments *gathered, *scattered;
 	bool send_shadow, recv_shadow; /* the whole buffer is copied by one command: exec/shadow.h */
 	/* MAP: one lies inside the other, which alone is mapped; STAGE, with shadows: which alone has memory */
 	bool send_in_recv, recv_in_send;
-	uint64_t inner_off;         /* and starts there */
+	uint64_t inner_off; /* and starts there */
 	/* the buffers' symmetric addresses (exec/symmetric.h), for plans whose peers read or write them */
 	uint64_t send_address, recv_address;
 };
@@ -112,18 +112,18 @@ struct part;
 
 /* Where the call puts what its peers read: slot_ring.h. */
 struct run_slot {
-	uint64_t at;                /* where mine begins */
-	uint64_t fallback_at;       /* and that of the plans that come if ranks disagree */
-	uint32_t after_lanes;       /* bit b: the call before it in lane b had some of it, and is waited for */
-	bool in_lane;               /* the plan uses so little of its slots that it stands beside the flags */
+	uint64_t at;          /* where mine begins */
+	uint64_t fallback_at; /* and that of the plans that come if ranks disagree */
+	uint32_t after_lanes; /* bit b: the call before it in lane b had some of it, and is waited for */
+	bool in_lane;         /* the plan uses so little of its slots that it stands beside the flags */
 };
 
 /* How the plan at hand writes what peers read: nt_plan.h. */
 struct run_nt {
-	bool on;                    /* by nt stores */
-	int entry;                  /* of what kind and size the plan is, -1 = of none */
+	bool on;   /* by nt stores */
+	int entry; /* of what kind and size the plan is, -1 = of none */
 	uint64_t bytes;
-	int64_t since_ns;           /* since when it runs */
+	int64_t since_ns; /* since when it runs */
 };
 
 /* A call that learns its sizes on the way: script.h. */
@@ -132,26 +132,26 @@ struct run_script {
 	void *state;
 	/* just before the event completes, if set; drives: this thread holds the right to drive (inline execution) */
 	void (*ended)(struct run *run, bool drives);
-	void (*job)(void *state);       /* due; NULL once a thread has taken it */
-	bool is_callback;               /* the job is a callback of the caller's */
-	_Atomic bool job_done;          /* it has returned */
+	void (*job)(void *state); /* due; NULL once a thread has taken it */
+	bool is_callback;         /* the job is a callback of the caller's */
+	_Atomic bool job_done;    /* it has returned */
 };
 
 /* How long it may take: for the slow check. */
 struct run_watch {
 	int64_t deadline_ms;
-	int64_t started_ns;         /* 0 = deps not seen complete yet */
+	int64_t started_ns; /* 0 = deps not seen complete yet */
 	int64_t first_check_ns;
-	int64_t ask_ms;             /* when the run next asks who is there; 0 = has not yet */
+	int64_t ask_ms; /* when the run next asks who is there; 0 = has not yet */
 	bool warned;
 };
 
 /* A run is its maker's until it is submitted, and from then on the driver's alone; other threads see its event. */
 struct run {
-	struct run *next;  /* in one list after the other: keyed.c's, incoming, flight.all, ended, the pool */
-	struct run **link; /* in flight.all: what points to it */
-	struct run *next_eligible;  /* in flight.eligible or its queue */
-	struct choir_comm *comm;    /* kept alive by the event */
+	struct run *next;          /* in one list after the other: keyed.c's, incoming, flight.all, ended, the pool */
+	struct run **link;         /* in flight.all: what points to it */
+	struct run *next_eligible; /* in flight.eligible or its queue */
+	struct choir_comm *comm;   /* kept alive by the event */
 	choir_event *event;
 	enum run_state state;
 	bool is_inline; /* being executed by its caller's thread, which holds the right to drive all along */
@@ -162,19 +162,19 @@ struct run {
 	struct part *part;         /* and its part of that; NULL = it has no parts (alltoallv as a script) */
 	struct cached_plan *other; /* the plan that replaced bound.cached on the way (run_peers.c): a reference */
 	struct segments_owner *list_owner; /* what keeps the cl_mems of a list; a reference */
-	cl_mem kept[RUN_KEPT];      /* the caller's buffers, retained until the end */
+	cl_mem kept[RUN_KEPT];             /* the caller's buffers, retained until the end */
 	size_t n_kept;
 	char name[CALL_NAME_BYTES];
-	bool named;                 /* by the caller */
-	char *match_key;            /* choir_call.key; NULL = none */
+	bool named;      /* by the caller */
+	char *match_key; /* choir_call.key; NULL = none */
 	struct run_deps deps;
 
 	/* its number, given at submission */
 	uint64_t number; /* in messages: seq, or a pair's own count with WIRE_PAIR, or a count of lone calls */
-	uint64_t seq; /* among the comm's collectives; as lane and slot not valid for pairs and lone calls */
+	uint64_t seq;    /* among the comm's collectives; as lane and slot not valid for pairs and lone calls */
 	int lane;
 	struct run_slot slot;
-	int64_t log_start_ns;       /* when it got its number, if the log wants a line for it; else 0 */
+	int64_t log_start_ns; /* when it got its number, if the log wants a line for it; else 0 */
 
 	/* what it and its peers have said in the lane */
 	bool publish_carries_bytes; /* my part of the slot is in `line` until my flag goes up: Note [one store] */
@@ -182,31 +182,31 @@ struct run {
 	/* no phase of the plan will say that this rank is here, and it has not said so: Note [receivers raise no flag]
 	 * in run_admit.c */
 	bool owes_flag;
-	bool records_compared;      /* a step has compared the records of the whole node */
-	bool counts_differ;         /* the records were found to differ where they may */
-	struct run_peer *peers;     /* [node size], kept with the run; NULL until first needed */
-	bool peers_changed;         /* they are not those of the part's operand table */
+	bool records_compared;  /* a step has compared the records of the whole node */
+	bool counts_differ;     /* the records were found to differ where they may */
+	struct run_peer *peers; /* [node size], kept with the run; NULL until first needed */
+	bool peers_changed;     /* they are not those of the part's operand table */
 
 	/* its steps */
-	const struct plan *plan;    /* at hand: of bound.cached, of other, or the script's; NULL = none */
-	uint32_t plan_index;        /* of a script's plans: keeps phases and tags apart */
+	const struct plan *plan; /* at hand: of bound.cached, of other, or the script's; NULL = none */
+	uint32_t plan_index;     /* of a script's plans: keeps phases and tags apart */
 	struct step_board board;
 	bool send_mapped, recv_mapped;
-	bool shadows_filled;        /* the plan works on the shadows of SEND and RECV: exec/shadow.h */
-	bool gathered;              /* SEND and RECV have room on the device: exec/gathered.h */
+	bool shadows_filled; /* the plan works on the shadows of SEND and RECV: exec/shadow.h */
+	bool gathered;       /* SEND and RECV have room on the device: exec/gathered.h */
 	cl_event map_events[2];
-	bool maps_watched;          /* their ends ring the doorbell (run_ring_at_ends) */
+	bool maps_watched; /* their ends ring the doorbell (run_ring_at_ends) */
 	struct dev_memory scratch;
 	struct device_memory device_memory; /* its own on the device */
-	struct run_source source;       /* of a plan on the device */
+	struct run_source source;           /* of a plan on the device */
 	struct run_nt nt;
 	struct run_script script;
 
 	/* its end */
 	struct run_watch watch;
-	bool failure_is_local;      /* the failure is this event's alone */
+	bool failure_is_local; /* the failure is this event's alone */
 	choir_status status;
-	char *text;                 /* NULL = no sentence */
+	char *text; /* NULL = no sentence */
 };
 
 static inline bool run_is_script(const struct run *run)

@@ -145,8 +145,7 @@ choir_status run_admit(struct run *run, bool *moved)
 
 	if (!may_enter(run))
 		return CHOIR_SUCCESS;
-	run->slot.in_lane =
-	    run->plan != NULL && run->plan->slot_used > 0 && run->plan->slot_used <= ARENA_LINE_BYTES;
+	run->slot.in_lane = run->plan != NULL && run->plan->slot_used > 0 && run->plan->slot_used <= ARENA_LINE_BYTES;
 	run->publish_carries_bytes = run->slot.in_lane && only_gives(run->plan);
 	if (run->plan != NULL && (!run->slot.in_lane || run->bound.lists))
 		TRY(slot_ring_allocate(run));

@@ -140,8 +140,7 @@ void run_discard(struct run *run)
 	segments_release(run->list_owner);
 	pthread_mutex_lock(&comm->submission.lock);
 	keep = !comm->engine.closed && comm->submission.n_pooled < POOLED_RUNS &&
-	       run->scratch.bytes <= POOLED_SCRATCH_BYTES &&
-	       run->device_memory.scratch.bytes <= POOLED_SCRATCH_BYTES &&
+	       run->scratch.bytes <= POOLED_SCRATCH_BYTES && run->device_memory.scratch.bytes <= POOLED_SCRATCH_BYTES &&
 	       run->device_memory.list.bytes <= POOLED_SCRATCH_BYTES &&
 	       run->device_memory.sent.bytes <= POOLED_SCRATCH_BYTES;
 	if (keep) {

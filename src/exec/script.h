@@ -26,7 +26,7 @@ enum script_what {
 
 struct script_turn {
 	enum script_what what;
-	struct plan *plan;              /* finished; the script's, valid until it is asked again */
+	struct plan *plan; /* finished; the script's, valid until it is asked again */
 	/* host memory of the script's (see script_host), or the caller's, which is mapped for the plan where needed */
 	struct dev_access send, recv;
 	void (*job)(void *state); /* of CALLBACK and WORK; the script keeps the outcome */
@@ -86,12 +86,12 @@ struct script_env {
 	choir_device *device;
 	uint64_t slot_bytes, message_bytes;
 	uint64_t device_bytes, command_bytes; /* as in algo_in */
-	struct plan_cache *plans;       /* the comm's, for script_take_plan; NULL = every plan is built */
-	void (*wake)(void *unused);     /* wakes this process's waiting threads; for dev_watch, from any thread */
-	const struct link_costs *costs; /* of the rules; NULL = the built-in ones */
-	struct history *history;        /* the comm's, for scripts that next runs; NULL = none */
-	bool order_ranks;               /* reductions are folded in rank order */
-	struct nt_choice nt;            /* how to write what peers read where it lies */
+	struct plan_cache *plans;             /* the comm's, for script_take_plan; NULL = every plan is built */
+	void (*wake)(void *unused);           /* wakes this process's waiting threads; for dev_watch, from any thread */
+	const struct link_costs *costs;       /* of the rules; NULL = the built-in ones */
+	struct history *history;              /* the comm's, for scripts that next runs; NULL = none */
+	bool order_ranks;                     /* reductions are folded in rank order */
+	struct nt_choice nt;                  /* how to write what peers read where it lies */
 };
 
 /* script_env_of: of that comm.  Its history and nt belong to the driver.  In run_script.c. */

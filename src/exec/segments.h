@@ -9,9 +9,9 @@
 #include "dev/dev.h"
 
 struct segment {
-	uint64_t from;                   /* of its first byte in the whole */
-	uint64_t bytes;                  /* of its memory; what is behind them is padding */
-	unsigned char *ptr;              /* NULL: reached by dev_read and dev_write only, through */
+	uint64_t from;      /* of its first byte in the whole */
+	uint64_t bytes;     /* of its memory; what is behind them is padding */
+	unsigned char *ptr; /* NULL: reached by dev_read and dev_write only, through */
 	const struct dev_access *access;
 };
 
@@ -21,9 +21,9 @@ struct segments {
 	/* Bytes of a block, if the whole is a block for each rank: block r is the r-th part of each segment, one after
 	 * another, and in a segment these parts stand one after another.  0 = the whole is one block. */
 	uint64_t block;
-	unsigned char *padding;      /* stands for it: zeros to be read, or room for what nobody wants */
-	size_t last;                 /* found last: the next one is near */
-	bool direct;                 /* all have a ptr */
+	unsigned char *padding; /* stands for it: zeros to be read, or room for what nobody wants */
+	size_t last;            /* found last: the next one is near */
+	bool direct;            /* all have a ptr */
 	/* [n] where the peers find each (exec/symmetric.h); NULL = they do not reach them all */
 	const uint64_t *addresses;
 };

@@ -80,8 +80,8 @@ static choir_status start_read(struct run *run, cl_event *event_p)
 	const struct dev_access *send = &run->bound.send;
 
 	return run->bound.gathered != NULL
-	         ? dev_read(run->comm->device, send, 0, send->ptr, send->bytes, event_p)
-	         : dev_stage_read(run->comm->device, send, 0, send->ptr, send->bytes, event_p);
+	           ? dev_read(run->comm->device, send, 0, send->ptr, send->bytes, event_p)
+	           : dev_stage_read(run->comm->device, send, 0, send->ptr, send->bytes, event_p);
 }
 
 static choir_status start_write(struct run *run, cl_event *event_p)
@@ -89,8 +89,8 @@ static choir_status start_write(struct run *run, cl_event *event_p)
 	const struct dev_access *recv = &run->bound.recv;
 
 	return run->bound.scattered != NULL
-	         ? dev_write(run->comm->device, recv, 0, recv->ptr, recv->bytes, event_p)
-	         : dev_stage_write(run->comm->device, recv, 0, recv->ptr, recv->bytes, event_p);
+	           ? dev_write(run->comm->device, recv, 0, recv->ptr, recv->bytes, event_p)
+	           : dev_stage_write(run->comm->device, recv, 0, recv->ptr, recv->bytes, event_p);
 }
 
 choir_status shadow_fill(struct run *run, cl_event *event_p)

@@ -168,9 +168,9 @@ static choir_status poll_device(struct run *run, uint32_t id, bool *done)
 static const struct step_kind {
 	step_fn start, poll;
 } kinds[] = {
-	[PLAN_COPY] = { start_copy, poll_device },     [PLAN_REDUCE] = { start_reduce, poll_device },
-	[PLAN_SEND_MSG] = { start_send, NULL },        [PLAN_RECV_MSG] = { poll_recv, poll_recv },
-	[PLAN_PUBLISH] = { start_publish, NULL },      [PLAN_AWAIT] = { poll_await, poll_await },
+	[PLAN_COPY] = { start_copy, poll_device }, [PLAN_REDUCE] = { start_reduce, poll_device },
+	[PLAN_SEND_MSG] = { start_send, NULL },    [PLAN_RECV_MSG] = { poll_recv, poll_recv },
+	[PLAN_PUBLISH] = { start_publish, NULL },  [PLAN_AWAIT] = { poll_await, poll_await },
 };
 
 choir_status steps_make_room(struct run *run)

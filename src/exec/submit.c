@@ -79,7 +79,7 @@ bool submit_number(struct run *const *runs, int n)
 
 	pthread_mutex_lock(&submission->lock);
 	accepted = submission->incoming == NULL && !submission->closing &&
-	        atomic_load_explicit(&comm->failure.status, memory_order_relaxed) == CHOIR_SUCCESS;
+	           atomic_load_explicit(&comm->failure.status, memory_order_relaxed) == CHOIR_SUCCESS;
 	accepted &= submission->next_seq + (uint64_t)n <= ARENA_LAST_SEQ;
 	for (int i = 0; i < n && accepted; i++)
 		give_number(runs[i]);

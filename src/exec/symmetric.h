@@ -11,13 +11,13 @@
 #include "node/borrow.h"
 
 struct symmetric {
-	uint64_t bytes;              /* of each share */
-	int n;                       /* ranks of the node */
-	unsigned char **shares;      /* [n] where each rank's is here */
-	struct arena *arena;         /* whose slots they are, a reference; NULL = registered memory: */
-	struct borrow_map *maps;     /* [n] of the others' */
-	struct borrow_address own;   /* mine */
-	cl_mem mem;                  /* over my share, or NULL */
+	uint64_t bytes;            /* of each share */
+	int n;                     /* ranks of the node */
+	unsigned char **shares;    /* [n] where each rank's is here */
+	struct arena *arena;       /* whose slots they are, a reference; NULL = registered memory: */
+	struct borrow_map *maps;   /* [n] of the others' */
+	struct borrow_address own; /* mine */
+	cl_mem mem;                /* over my share, or NULL */
 };
 
 /* symmetric_create: room for the shares of a comm's node.  symmetric_destroy: gives back all it holds; NULL is

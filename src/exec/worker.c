@@ -15,7 +15,7 @@ struct job {
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t due;
-	struct job *first, *last;/* not begun; under the lock, as are the fields behind it */
+	struct job *first, *last; /* not begun; under the lock, as are the fields behind it */
 	bool started, ends;
 	pthread_t thread;
 } worker = { .lock = PTHREAD_MUTEX_INITIALIZER, .due = PTHREAD_COND_INITIALIZER };

@@ -14,12 +14,12 @@ struct conversion {
 	void (*narrow)(void *to, const float *from, size_t n);
 };
 
-#define CELLS_SIGNED(dtype) 0
+#define CELLS_SIGNED(dtype)   0
 #define CELLS_UNSIGNED(dtype) 0
-#define CELLS_BOOL(dtype) 0
-#define CELLS_REAL(dtype) 0
-#define CELLS_NARROW(dtype) op_##dtype##_SUM_widen, op_##dtype##_SUM_narrow
-#define CELLS_PAIR(dtype) 0
+#define CELLS_BOOL(dtype)     0
+#define CELLS_REAL(dtype)     0
+#define CELLS_NARROW(dtype)   op_##dtype##_SUM_widen, op_##dtype##_SUM_narrow
+#define CELLS_PAIR(dtype)     0
 
 static const struct conversion conversions[N_DTYPES] = {
 #include "kern/each_cell.inc"

@@ -5,9 +5,9 @@
 #include "base/arithmetic.h"
 #include "dev/launch.h"
 
-#define SOURCE "copy.cl"
-#define KERNEL "copy_lines"
-#define LINE_BYTES 16
+#define SOURCE      "copy.cl"
+#define KERNEL      "copy_lines"
+#define LINE_BYTES  16
 #define GROUP_ITEMS 256
 
 choir_status copy_kernel_start(choir_device *device, struct dev_bytes to, struct dev_bytes from, uint64_t bytes,

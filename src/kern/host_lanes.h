@@ -2,14 +2,14 @@
 /* A pass over a narrow type, HOST_LANES elements at a time: compilers vectorise a loop over sixteen floats, but not the
  * conversions in a loop over elements.  The lanes of a group may be in any order (host_widen.h), the same one in
  * partial results.  Included by host_op.h. */
-#define HOST_WIDEN OPS_JOIN2(host_widen_, DTYPE)
+#define HOST_WIDEN  OPS_JOIN2(host_widen_, DTYPE)
 #define HOST_NARROW OPS_JOIN2(host_narrow_, DTYPE)
 
 struct OPS(lanes) {
 	f32 v[HOST_LANES];
 };
 
-static HOST_INLINE struct OPS(lanes) OPS(term_lanes)(const struct OPS(pass) *p, size_t k, size_t i)
+static HOST_INLINE struct OPS(lanes) OPS(term_lanes)(const struct OPS(pass) * p, size_t k, size_t i)
 {
 	struct OPS(lanes) x;
 
@@ -32,14 +32,14 @@ static HOST_INLINE struct OPS(lanes)
 	return k < p->n_src ? OPS(fold_lanes)(acc, OPS(term_lanes)(p, k, i)) : acc;
 }
 
-static HOST_INLINE struct OPS(lanes) OPS(part_lanes)(const struct OPS(pass) *p, struct OPS(lanes) x, size_t i)
+static HOST_INLINE struct OPS(lanes) OPS(part_lanes)(const struct OPS(pass) * p, struct OPS(lanes) x, size_t i)
 {
 	for (int lane = 0; lane < HOST_LANES; lane++)
 		x.v[lane] = OPS(fold)(p->part[i + (size_t)lane], x.v[lane]);
 	return x;
 }
 
-static HOST_INLINE void OPS(run_lanes)(const struct OPS(pass) *p, size_t i)
+static HOST_INLINE void OPS(run_lanes)(const struct OPS(pass) * p, size_t i)
 {
 	struct OPS(lanes) acc = OPS(term_lanes)(p, 0, i);
 
@@ -60,7 +60,7 @@ struct OPS(rest) {
 	ELEM src[HOST_FAN][HOST_LANES], out[HOST_LANES];
 };
 
-static HOST_INLINE void OPS(take_rest)(struct OPS(pass) *p, size_t i, struct OPS(rest) *rest)
+static HOST_INLINE void OPS(take_rest)(struct OPS(pass) * p, size_t i, struct OPS(rest) * rest)
 {
 	for (size_t k = 0; k < p->n_src; k++) {
 		for (int lane = 0; lane < HOST_LANES; lane++)
@@ -74,7 +74,7 @@ static HOST_INLINE void OPS(take_rest)(struct OPS(pass) *p, size_t i, struct OPS
 }
 
 /* The last few elements go through the same loop: a second loop for them would double the code of every operator. */
-static HOST_INLINE void OPS(run)(const struct OPS(pass) *whole)
+static HOST_INLINE void OPS(run)(const struct OPS(pass) * whole)
 {
 	const size_t n_whole = whole->count / HOST_LANES * HOST_LANES, n_rest = whole->count - n_whole;
 	struct OPS(rest) rest;

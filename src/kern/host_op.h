@@ -12,7 +12,7 @@
 #undef HOST_HAS_FINAL
 #undef HOST_WIDENS
 #define HOST_HAS_FINAL (OPS_KIND == OPS_OP_MEAN && !OPS_IS_BOOL)
-#define HOST_WIDENS OPS_IS_NARROW /* ACC is wider than ELEM */
+#define HOST_WIDENS    OPS_IS_NARROW /* ACC is wider than ELEM */
 
 struct OPS(pass) {
 	const ELEM *src[HOST_FAN];
@@ -26,14 +26,14 @@ struct OPS(pass) {
 	size_t count;
 };
 
-static HOST_INLINE ACC OPS(term)(const struct OPS(pass) *p, size_t k, size_t i)
+static HOST_INLINE ACC OPS(term)(const struct OPS(pass) * p, size_t k, size_t i)
 {
 	ACC x = OPS(load)(p->src[k], i);
 
 	return k >= p->raw_from ? OPS(raw)(x, p->factor) : x;
 }
 
-static HOST_INLINE ACC OPS(next)(const struct OPS(pass) *p, ACC acc, size_t k, size_t i)
+static HOST_INLINE ACC OPS(next)(const struct OPS(pass) * p, ACC acc, size_t k, size_t i)
 {
 	return k < p->n_src ? OPS(fold)(acc, OPS(term)(p, k, i)) : acc;
 }
@@ -42,7 +42,7 @@ static HOST_INLINE ACC OPS(next)(const struct OPS(pass) *p, ACC acc, size_t k, s
 #include "kern/host_widen.h"
 #include "kern/host_lanes.h"
 #else
-static HOST_INLINE void OPS(run)(const struct OPS(pass) *p)
+static HOST_INLINE void OPS(run)(const struct OPS(pass) * p)
 {
 	HOST_INDEPENDENT
 	for (size_t i = 0; i < p->count; i++) {
@@ -76,7 +76,7 @@ static HOST_INLINE void OPS(run_n)(struct OPS(pass) p, size_t n_src, bool from_p
 	OPS(run_final)(p);
 }
 
-static HOST_INLINE void OPS(run_few)(const struct OPS(pass) *p, bool to_part)
+static HOST_INLINE void OPS(run_few)(const struct OPS(pass) * p, bool to_part)
 {
 	if (p->n_src == 1)
 		OPS(run_n)(*p, 1, false, to_part);
@@ -89,7 +89,7 @@ static HOST_INLINE void OPS(run_few)(const struct OPS(pass) *p, bool to_part)
 }
 
 /* Folds the first 1 to HOST_FAN sources. */
-static void OPS(begin)(const struct OPS(pass) *p)
+static void OPS(begin)(const struct OPS(pass) * p)
 {
 	if (HOST_WIDENS && p->to_part)
 		OPS(run_few)(p, true);
@@ -98,7 +98,7 @@ static void OPS(begin)(const struct OPS(pass) *p)
 }
 
 /* Folds HOST_FAN more sources. */
-static void OPS(go_on)(const struct OPS(pass) *p)
+static void OPS(go_on)(const struct OPS(pass) * p)
 {
 	if (HOST_WIDENS && p->to_part)
 		OPS(run_n)(*p, HOST_FAN, true, true);
@@ -147,7 +147,7 @@ static void OPS(reduce)(const struct reduce_call *call, void *dst, const void *c
 }
 
 /* Stores each line of results from registers to one or two destinations. */
-static HOST_INLINE void OPS(run_lines)(const struct OPS(pass) *p, const struct host_lines *to, size_t n_lines)
+static HOST_INLINE void OPS(run_lines)(const struct OPS(pass) * p, const struct host_lines *to, size_t n_lines)
 {
 	const size_t n = HOST_LINE_BYTES / sizeof(ELEM);
 	const bool first_nt = to->first_nt, second_nt = to->second_nt;

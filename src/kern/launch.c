@@ -8,12 +8,12 @@
 
 #include <stdio.h>
 
-#define SOURCE "reduce.cl"
-#define FAN_IN 8 /* sources of one launch */
-#define FROM_PART 1
-#define TO_PART 2
+#define SOURCE      "reduce.cl"
+#define FAN_IN      8 /* sources of one launch */
+#define FROM_PART   1
+#define TO_PART     2
 #define GROUP_ITEMS 256
-#define PAGE_BYTES 4096
+#define PAGE_BYTES  4096
 
 static const char *const dtype_options[] = {
 #define DTYPE(name, number, text, bytes, kind) [number] = #name,
@@ -38,8 +38,7 @@ const char *reduce_op_option(choir_op op, char text[REDUCE_OP_OPTION_BYTES])
 
 	if (user == NULL)
 		return op_options[op];
-	snprintf(text, REDUCE_OP_OPTION_BYTES, "USER " DEV_TEXT_OPTION "%016llx",
-	         (unsigned long long)user->text_hash);
+	snprintf(text, REDUCE_OP_OPTION_BYTES, "USER " DEV_TEXT_OPTION "%016llx", (unsigned long long)user->text_hash);
 	return text;
 }
 
@@ -63,8 +62,10 @@ static choir_status user_text_supported(choir_device *device, const struct user_
 	if (op->text == NULL)
 		return error_set(CHOIR_UNSUPPORTED, "operator '%s' has no fold_text, which kernels need", op->name);
 	if (dev_is_host(device))
-		return error_set(CHOIR_UNSUPPORTED, "operator '%s' has no fold function, and the device, host memory "
-		                 "alone, has no kernels", op->name);
+		return error_set(CHOIR_UNSUPPORTED,
+		                 "operator '%s' has no fold function, and the device, host memory "
+		                 "alone, has no kernels",
+		                 op->name);
 	return CHOIR_SUCCESS;
 }
 

@@ -16,15 +16,15 @@ struct reduce_call {
 	uint32_t n_src;
 	/* sources raw_from .. n_src-1 are original values (OPS(raw) in cl/ops.h changes them); n_src = none, 0 = all */
 	uint32_t raw_from;
-	bool final;           /* apply the operator's final expression (mean: divide by n_ranks) */
+	bool final; /* apply the operator's final expression (mean: divide by n_ranks) */
 	int n_ranks;
 	/* premul_sum multiplies original values by it, in the precision that dtype accumulates in */
 	double factor;
-	uint32_t n_dst;       /* destinations, at least 1: all get the result, in one pass over the sources */
+	uint32_t n_dst; /* destinations, at least 1: all get the result, in one pass over the sources */
 	/* destinations nt_from .. n_dst-1 are written by non-temporal stores; n_dst = none, 0 = all */
 	uint32_t nt_from;
-	bool fence_later;     /* the caller issues the store fence (base/copy.h), after many such calls */
-	uint64_t count;       /* elements */
+	bool fence_later; /* the caller issues the store fence (base/copy.h), after many such calls */
+	uint64_t count;   /* elements */
 	/* of the caller's, whose functions reduce on the host; NULL = op is the library's */
 	const struct user_op *user;
 };

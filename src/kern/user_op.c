@@ -109,8 +109,7 @@ void user_op_reduce(const struct reduce_call *call, void *const *dst, const void
 	uint64_t control = float_control_begin();
 
 	for (size_t at = 0; at < call->count; at += each)
-		reduce_block(&of, call, dst, src, in, at * of.bytes,
-		             call->count - at < each ? call->count - at : each);
+		reduce_block(&of, call, dst, src, in, at * of.bytes, call->count - at < each ? call->count - at : each);
 	if (call->nt_from < call->n_dst && !call->fence_later)
 		copy_host_fence();
 	float_control_end(control);

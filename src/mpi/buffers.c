@@ -24,7 +24,7 @@ void *buffers_take(struct buffers *buffers, size_t bytes)
 	int class = 0;
 
 	while (class < BUFFERS_CLASSES && bytes > class_bytes(class))
-		class++;
+		class ++;
 	if (class < BUFFERS_CLASSES && buffers->free[class] != NULL) {
 		buffer = buffers->free[class];
 		buffers->free[class] = buffer->next;
@@ -59,7 +59,7 @@ void *buffers_memory(void *data)
 
 void buffers_fini(struct buffers *buffers)
 {
-	for (int class = 0; class < BUFFERS_CLASSES; class++)
+	for (int class = 0; class < BUFFERS_CLASSES; class ++)
 		while (buffers->free[class] != NULL) {
 			struct buffer *buffer = buffers->free[class];
 

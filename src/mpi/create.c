@@ -166,8 +166,7 @@ static choir_status start_over(struct mpi_link *link, int n_local, choir_device 
 }
 
 choir_status choir_comm_create_mpi_start(MPI_Comm parent, int n_local, choir_device *const *devices,
-                                         const choir_comm_config *config, choir_comm **comms_out,
-                                         choir_event **event_p)
+                                         const choir_comm_config *config, choir_comm **comms_out, choir_event **event_p)
 {
 	static const char call[] = "choir_comm_create_mpi_start";
 	struct mpi_link *link = NULL;

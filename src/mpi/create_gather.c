@@ -20,8 +20,7 @@ static choir_status check_bootstrap(const choir_bootstrap *bootstrap)
 		                             "knows %zu",
 		                             bootstrap->struct_size, sizeof *bootstrap);
 	if (bootstrap->size < 1 || bootstrap->rank < 0 || bootstrap->rank >= bootstrap->size)
-		return choir_transport_error(CHOIR_ARGUMENT,
-		                             "choir_comm_create_gather: there is no process %d of %d",
+		return choir_transport_error(CHOIR_ARGUMENT, "choir_comm_create_gather: there is no process %d of %d",
 		                             bootstrap->rank, bootstrap->size);
 	return CHOIR_SUCCESS;
 }

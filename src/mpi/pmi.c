@@ -125,10 +125,9 @@ choir_status pmi_gather(const choir_bootstrap *bootstrap, const void *mine, size
 	rc = bootstrap->gather(bootstrap->ctx, mine, bytes, all);
 	if (rc == 0 && memcmp(back, mine, bytes) == 0)
 		return CHOIR_SUCCESS;
-	return choir_transport_error(CHOIR_TRANSPORT,
-	                             "the bootstrap's gather of %zu bytes %s on process %d of %d, while MPI starts",
-	                             bytes, rc != 0 ? "failed" : "did not give back this process's own",
-	                             bootstrap->rank, bootstrap->size);
+	return choir_transport_error(
+	    CHOIR_TRANSPORT, "the bootstrap's gather of %zu bytes %s on process %d of %d, while MPI starts", bytes,
+	    rc != 0 ? "failed" : "did not give back this process's own", bootstrap->rank, bootstrap->size);
 }
 
 /* Lines of all processes, of at most `most` bytes each with their ends, become the values. */
@@ -199,8 +198,8 @@ static choir_status get(struct pmi *pmi, const char *line)
 		at += strcspn(at, "\n") + 1;
 	if (*at == '\0')
 		return answer(pmi, "cmd=get_result rc=-1 msg=not_found value=unknown\n");
-	snprintf(text, sizeof text, "cmd=get_result rc=0 msg=success value=%.*s\n",
-	         (int)(strcspn(at, "\n") - length), at + length);
+	snprintf(text, sizeof text, "cmd=get_result rc=0 msg=success value=%.*s\n", (int)(strcspn(at, "\n") - length),
+	         at + length);
 	return answer(pmi, text);
 }
 

@@ -117,7 +117,7 @@ static choir_status compare(const choir_bootstrap *bootstrap, const struct hello
 	for (int p = 0; p < bootstrap->size; p++) {
 		const struct hello *one = &all[p];
 		bool together = fresh == 0 && one->standing == STARTED && one->world == all[0].world &&
-				one->rank == p && one->size == bootstrap->size;
+		                one->rank == p && one->size == bootstrap->size;
 
 		if (one->standing != FRESH && !together)
 			return choir_transport_error(CHOIR_UNSUPPORTED, "process %d %s", p, standings[one->standing]);

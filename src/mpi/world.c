@@ -50,8 +50,7 @@ static choir_status check_alone(void)
 		if (text == NULL || atoi(text) < 2 || (launchers[i].also != NULL && getenv(launchers[i].also) == NULL))
 			continue;
 		return choir_transport_error(
-		    CHOIR_UNSUPPORTED,
-		    "choir_comm_create_world: MPI's world is this process alone, but %s=%s: %s",
+		    CHOIR_UNSUPPORTED, "choir_comm_create_world: MPI's world is this process alone, but %s=%s: %s",
 		    launchers[i].size, text, launchers[i].hint);
 	}
 	return CHOIR_SUCCESS;

@@ -33,7 +33,7 @@ static uint64_t class_bytes(int class)
 
 static int class_of(uint64_t bytes)
 {
-	for (int class = 0; class < BLOCKS_CLASSES; class++)
+	for (int class = 0; class < BLOCKS_CLASSES; class ++)
 		if (bytes <= class_bytes(class))
 			return class;
 	return NO_CLASS;
@@ -49,7 +49,7 @@ choir_status blocks_init(struct blocks *blocks)
 
 void blocks_fini(struct blocks *blocks)
 {
-	for (int class = 0; class < BLOCKS_CLASSES; class++)
+	for (int class = 0; class < BLOCKS_CLASSES; class ++)
 		while (blocks->free[class] != NULL) {
 			struct block *block = blocks->free[class];
 

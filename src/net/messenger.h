@@ -73,7 +73,7 @@ void message_give(struct message *message);
 bool messenger_lost(const struct messenger *messenger, int endpoint);
 bool messenger_any_lost(const struct messenger *messenger);
 
-void messenger_abort(struct messenger *messenger); /* aborts the transport; later calls return ABORTED */
+void messenger_abort(struct messenger *messenger);    /* aborts the transport; later calls return ABORTED */
 bool messenger_busy(struct messenger *messenger);     /* true while a send is in flight */
 int messenger_in_flight(struct messenger *messenger); /* how many are */
 bool messenger_sends(struct messenger *messenger, uint64_t comm,

@@ -91,9 +91,8 @@ static choir_status lay_out(struct arena *arena, uint64_t *bytes_p)
 
 	if (arena->ranks < 1 || arena->lanes < 1 || arena->lanes > ARENA_MOST_LANES ||
 	    arena->slot_bytes % PAGE_BYTES != 0)
-		return error_set(CHOIR_ARGUMENT,
-		                 "cannot make an arena of %d ranks, %d lanes and slots of %llu bytes", arena->ranks,
-		                 arena->lanes, (unsigned long long)arena->slot_bytes);
+		return error_set(CHOIR_ARGUMENT, "cannot make an arena of %d ranks, %d lanes and slots of %llu bytes",
+		                 arena->ranks, arena->lanes, (unsigned long long)arena->slot_bytes);
 	lines = (uint64_t)arena->ranks * (uint64_t)arena->lanes; /* below 2^62 */
 	arena->controls_off = PAGE_BYTES;
 	arena->lanes_off = arena->controls_off + pages((uint64_t)arena->ranks * sizeof(struct arena_control));

@@ -24,13 +24,13 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#define ARENA_DONE            0xFFFFFFu
-#define ARENA_WITHDRAWN       UINT64_MAX /* flag of a rank that has left all calls of a failed comm */
+#define ARENA_DONE             0xFFFFFFu
+#define ARENA_WITHDRAWN        UINT64_MAX /* flag of a rank that has left all calls of a failed comm */
 #define ARENA_FLAG(seq, point) (((uint64_t)(seq) + 1) << 24 | (point))
-#define ARENA_LAST_SEQ        ((UINT64_C(1) << 40) - 2)
-#define ARENA_RECORD_BYTES    48
-#define ARENA_LINE_BYTES      48
-#define ARENA_MOST_LANES      8
+#define ARENA_LAST_SEQ         ((UINT64_C(1) << 40) - 2)
+#define ARENA_RECORD_BYTES     48
+#define ARENA_LINE_BYTES       48
+#define ARENA_MOST_LANES       8
 
 struct arena_lane { /* two cache lines, written by their rank only, the flag last */
 	_Alignas(64) _Atomic uint64_t flag;
@@ -43,9 +43,9 @@ struct arena_lane { /* two cache lines, written by their rank only, the flag las
 	uint64_t send_address, recv_address;
 };
 
-struct arena_control { /* the words of one rank that are not per lane */
+struct arena_control {                        /* the words of one rank that are not per lane */
 	_Alignas(64) _Atomic int64_t process; /* 0 until the rank has joined */
-	_Atomic uint64_t submitted;       /* the number of calls that it has submitted */
+	_Atomic uint64_t submitted;           /* the number of calls that it has submitted */
 	_Alignas(64) _Atomic int64_t sign_ns; /* the time when it last wrote waits_for (exec/liveness.h); 0 = never */
 	_Atomic uint32_t waits_for;           /* the rank it waits for, plus 1; 0 = none */
 	/* for each lane: the rank is done with the lane's calls of lower sequence numbers */
@@ -63,7 +63,7 @@ enum {
 	ARENA_RINGS_BYTES = 16 << 20, /* the most bytes of all rings */
 };
 
-struct arena_address { /* what a peer needs to map the arena */
+struct arena_address {   /* what a peer needs to map the arena */
 	int64_t process; /* process_id.h */
 	int32_t fd;
 	int32_t ranks, lanes;

@@ -8,7 +8,7 @@
 
 /* What a peer needs to map the memory. */
 struct borrow_address {
-	int64_t process; /* process_id.h */
+	int64_t process;        /* process_id.h */
 	uint64_t device, inode; /* identify the file; the peer checks them */
 	uint64_t offset, bytes; /* of the memory in the file */
 	int32_t fd;             /* descriptor of that process, open until borrow_end */

@@ -110,9 +110,9 @@ static int find_asked(const struct request *request)
 	fd = fcntl(request->fd, F_DUPFD_CLOEXEC, 0);
 	if (fd < 0)
 		return -1;
-	right = request->what == PORTER_MEMORY ? is_memory(fd, request->first)
-	                                       : request->what == PORTER_FILE &&
-	                                             is_file(fd, request->first, request->second);
+	right = request->what == PORTER_MEMORY
+	            ? is_memory(fd, request->first)
+	            : request->what == PORTER_FILE && is_file(fd, request->first, request->second);
 	if (right)
 		return fd;
 	close(fd);
@@ -286,10 +286,9 @@ static int receive_answer(int socket, uint64_t token, int64_t end_ns)
 	struct answer answer;
 	struct iovec bytes = { .iov_base = &answer, .iov_len = sizeof answer };
 	union control control = { .bytes = "" };
-	struct msghdr message = { .msg_iov = &bytes,
-		                  .msg_iovlen = 1,
-		                  .msg_control = &control,
-		                  .msg_controllen = sizeof control };
+	struct msghdr message = {
+		.msg_iov = &bytes, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control
+	};
 	struct cmsghdr *head;
 	int fd = -1;
 

@@ -218,8 +218,7 @@ choir_status shared_make_growing(const char *what, uint64_t bytes, uint64_t firs
 
 choir_status shared_fill(const struct shared_map *map, const char *what, uint64_t off, uint64_t bytes)
 {
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), from = off / page * page,
-		 end = round_up(off + bytes, page);
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), from = off / page * page, end = round_up(off + bytes, page);
 
 	TRY(allocate(what, map->fd, (off_t)from, (off_t)end));
 #ifdef MADV_POPULATE_WRITE

@@ -35,7 +35,7 @@ struct plan_want {
 struct plan_wants {
 	struct plan_want (*at)(const void *ctx, int rank, uint64_t element); /* element of rank's RECV */
 	const void *ctx;
-	bool alike; /* all ranks must fold in the same order, so that their bits agree */
+	bool alike;            /* all ranks must fold in the same order, so that their bits agree */
 	enum plan_order order; /* every sum must be folded so */
 };
 

@@ -9,7 +9,7 @@
 
 /* A step of the simulation: only 32 bytes, since a ring of 1000 ranks has millions of steps. */
 struct cost_step {
-	double cost_s;       /* time that it occupies the rank's processor */
+	double cost_s; /* time that it occupies the rank's processor */
 	uint64_t len;
 	int32_t peer;
 	union {
@@ -56,7 +56,10 @@ struct plan_cost {
 	uint32_t n_waiters, cap_waiters, free_waiters;
 	struct plan_events events;
 	struct plan_mail mail;
-	struct { int rank; uint32_t step; } *todo; /* steps whose last dep is done */
+	struct {
+		int rank;
+		uint32_t step;
+	} * todo; /* steps whose last dep is done */
 	size_t n_todo, cap_todo;
 	uint64_t steps, messages, network_messages, network_bytes;
 	double now_s;

@@ -267,7 +267,10 @@ static choir_status check_done(const struct plan_cost *cost)
 }
 
 static choir_status (*const handlers[])(struct plan_cost *, const struct plan_event *) = {
-	[DONE] = on_done, [HEAD] = on_head, [CAME] = on_came, [FLAG] = on_flag,
+	[DONE] = on_done,
+	[HEAD] = on_head,
+	[CAME] = on_came,
+	[FLAG] = on_flag,
 };
 
 choir_status plan_cost_run(struct plan_cost *cost, struct plan_forecast *out, double *finish_s)

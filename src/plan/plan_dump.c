@@ -4,13 +4,13 @@
 #include <inttypes.h>
 
 static const char *const kind_names[] = {
-	[PLAN_COPY] = "copy",         [PLAN_REDUCE] = "reduce",   [PLAN_SEND_MSG] = "send",
-	[PLAN_RECV_MSG] = "recv",     [PLAN_PUBLISH] = "publish", [PLAN_AWAIT] = "await",
+	[PLAN_COPY] = "copy",     [PLAN_REDUCE] = "reduce",   [PLAN_SEND_MSG] = "send",
+	[PLAN_RECV_MSG] = "recv", [PLAN_PUBLISH] = "publish", [PLAN_AWAIT] = "await",
 };
 
 static const char *const kind_colours[] = {
-	[PLAN_COPY] = "lightgrey",    [PLAN_REDUCE] = "lightsalmon", [PLAN_SEND_MSG] = "lightblue",
-	[PLAN_RECV_MSG] = "skyblue",  [PLAN_PUBLISH] = "palegreen",  [PLAN_AWAIT] = "khaki",
+	[PLAN_COPY] = "lightgrey",   [PLAN_REDUCE] = "lightsalmon", [PLAN_SEND_MSG] = "lightblue",
+	[PLAN_RECV_MSG] = "skyblue", [PLAN_PUBLISH] = "palegreen",  [PLAN_AWAIT] = "khaki",
 };
 
 static const char *const raw_names[] = {

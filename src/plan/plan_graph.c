@@ -10,7 +10,7 @@
 struct edges {
 	struct edge {
 		uint32_t to, from;
-	} *list;
+	} * list;
 	size_t n, cap;
 };
 
@@ -78,7 +78,9 @@ static choir_status collect(const struct plan_team *team, const struct plan_grap
 		if (step->kind == kind)
 			out[k++] = (struct message){ .from = kind == PLAN_SEND_MSG ? rank : step->peer,
 				                     .to = kind == PLAN_SEND_MSG ? step->peer : rank,
-				                     .tag = step->tag, .id = id, .len = step->len };
+				                     .tag = step->tag,
+				                     .id = id,
+				                     .len = step->len };
 	}
 	qsort(out, n, sizeof *out, by_ends);
 	for (size_t i = 1; i < n; i++)

@@ -13,7 +13,7 @@ struct plan_graph {
 	uint32_t *pred_first, *preds; /* compressed rows, as in plan.h */
 	uint32_t *succ_first, *succs;
 	uint32_t *order, *position; /* a topological order, and the position of each step in it */
-	uint32_t *partner;       /* of a receive: its send */
+	uint32_t *partner;          /* of a receive: its send */
 };
 
 /* plan_graph_build: MISMATCH for a send or receive without the other, different lengths, a tag used twice, a phase that

@@ -95,8 +95,8 @@ static choir_status fold(struct proof *proof, int rank, uint32_t i, uint64_t e, 
 			                       state_names[src.state], raw ? "raw" : "partial");
 		if (raw && step->peer != PLAN_ALL && src.rank != step->peer)
 			return plan_team_wrong(proof->team, rank, i,
-			                       "multiplies rank %d's values by the factor of rank %" PRId32,
-			                       src.rank, step->peer);
+			                       "multiplies rank %d's values by the factor of rank %" PRId32, src.rank,
+			                       step->peer);
 		result.sum += src.sum;
 		result.order = k ? follow(result.order, src.order) : src.order;
 		result.folds = src.folds > result.folds ? src.folds : result.folds;
@@ -153,10 +153,14 @@ static choir_status do_step(struct proof *proof, uint32_t id)
 static enum state wanted_state(enum plan_want_kind kind)
 {
 	switch (kind) {
-	case PLAN_WANT_COPY: return RAW;
-	case PLAN_WANT_PREFIX: return PARTIAL;
-	case PLAN_WANT_SUM: return FINAL;
-	default: return EMPTY;
+	case PLAN_WANT_COPY:
+		return RAW;
+	case PLAN_WANT_PREFIX:
+		return PARTIAL;
+	case PLAN_WANT_SUM:
+		return FINAL;
+	default:
+		return EMPTY;
 	}
 }
 

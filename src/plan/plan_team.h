@@ -12,7 +12,7 @@ struct plan_rank {
 	uint64_t send_at, send_bytes;
 	uint64_t recv_at, recv_bytes;
 	bool send_direct, recv_direct, owns_copied; /* struct algo_in */
-	bool lists; /* SEND and RECV are lists of buffers */
+	bool lists;                                 /* SEND and RECV are lists of buffers */
 };
 
 struct plan_team {
@@ -46,7 +46,7 @@ static inline uint64_t plan_team_slot_bytes(const struct plan_team *team, const 
 
 /* plan_team_wrong: MISMATCH, with a sentence that names the rank and its step (PLAN_NO_STEP: the rank alone). */
 choir_status plan_team_wrong(const struct plan_team *team, int rank, uint32_t step, const char *format, ...)
-        __attribute__((format(printf, 4, 5)));
+    __attribute__((format(printf, 4, 5)));
 
 /* plan_step_targets: the number of references that a step writes.  plan_step_target: the k-th of them. */
 static inline uint32_t plan_step_targets(const struct plan_step *step)

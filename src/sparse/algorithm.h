@@ -38,7 +38,7 @@ struct sparse_method {
 	bool spans;         /* it holds a row for each index of the range */
 	/* Rows are not reduced from left to right: unless forced, it is chosen only where that gives the same bits. */
 	bool regroups;
-	bool fills;         /* absent rows get what changes no bit, and the host folds dense rows */
+	bool fills; /* absent rows get what changes no bit, and the host folds dense rows */
 };
 
 extern const struct sparse_method sparse_methods[];
@@ -61,8 +61,8 @@ const char *sparse_algorithm_name(int row);
 struct sparse_choice {
 	const struct sparse_method *method;
 	struct work work;
-	double ns;     /* predicted time */
-	bool kept;     /* it is the last call's; another is cheaper, but by too little */
+	double ns; /* predicted time */
+	bool kept; /* it is the last call's; another is cheaper, but by too little */
 };
 
 /* sparse_method_choose: the forced row; the last call's while it is within a tenth of the cheapest; or the cheapest

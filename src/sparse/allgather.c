@@ -143,8 +143,7 @@ static choir_status concatenate(struct sparse *sparse)
 static choir_status fill(struct sparse *sparse, bool *done_p)
 {
 	struct index_form form = { .bytes = sparse->ind_bytes };
-	struct dev_bytes ind = dev_bytes_of(&sparse->to_ind_access),
-			 rows = dev_bytes_of(&sparse->to_val_access);
+	struct dev_bytes ind = dev_bytes_of(&sparse->to_ind_access), rows = dev_bytes_of(&sparse->to_val_access);
 
 	if (sparse->target_on_device)
 		return coalesce_fill_mems(&sparse->job, ind, form, rows, done_p);

@@ -9,14 +9,14 @@
 
 #ifdef __x86_64__
 #define WITH_POPCOUNT __attribute__((target("popcnt,bmi")))
-#define HAS_POPCOUNT (__builtin_cpu_supports("popcnt") && __builtin_cpu_supports("bmi"))
+#define HAS_POPCOUNT  (__builtin_cpu_supports("popcnt") && __builtin_cpu_supports("bmi"))
 #else
 #define WITH_POPCOUNT
 #define HAS_POPCOUNT 1
 #endif
 #ifdef __x86_64__
 #define WITH_COMPRESS __attribute__((target("popcnt,avx512f,avx512bw,avx512vbmi2")))
-#define HAS_COMPRESS (__builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("avx512bw"))
+#define HAS_COMPRESS  (__builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("avx512bw"))
 #include <immintrin.h>
 #endif
 

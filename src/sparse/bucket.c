@@ -45,11 +45,11 @@ static const struct bucket_loops loops[N_DTYPES][N_OPS] = {
 /* Note [buckets].  Grouping writes keys and values of each bucket one after the other.  While the lines that are being
  * written fit the first cache, up to 256 buckets, a pair costs half of what it costs with more.  Longer buckets cost
  * less than that when they are reduced: the fewer buckets the better. */
-#define CELLS_A_PAIR 512
-#define MOST_BUCKETS 8192
-#define GOOD_BUCKETS 256  /* Note [buckets] */
-#define USUAL_SHIFT  12
-#define LEAST_SHIFT  6
+#define CELLS_A_PAIR   512
+#define MOST_BUCKETS   8192
+#define GOOD_BUCKETS   256 /* Note [buckets] */
+#define USUAL_SHIFT    12
+#define LEAST_SHIFT    6
 #define BUCKETS_A_RANK 32 /* so that they can be dealt out evenly */
 
 bool bucket_fits(struct index_range range, uint64_t pairs)
@@ -92,43 +92,45 @@ struct bucket_list bucket_list_at(const struct bucket_shape *shape, const void *
 	const unsigned char *bytes = block;
 
 	(void)elem_bytes;
-	return (struct bucket_list){ .start = block, .key = (const uint16_t *)(const void *)(bytes + keys_off(shape)),
-				     .val = bytes + values_off(shape, n), .raw = raw };
+	return (struct bucket_list){ .start = block,
+		                     .key = (const uint16_t *)(const void *)(bytes + keys_off(shape)),
+		                     .val = bytes + values_off(shape, n),
+		                     .raw = raw };
 }
 
-#define INDEX int32_t
-#define VALUE uint8_t
+#define INDEX   int32_t
+#define VALUE   uint8_t
 #define NAME(x) x##_4_1
 #include "sparse/bucket_split.inc"
-#define INDEX int32_t
-#define VALUE uint16_t
+#define INDEX   int32_t
+#define VALUE   uint16_t
 #define NAME(x) x##_4_2
 #include "sparse/bucket_split.inc"
-#define INDEX int32_t
-#define VALUE uint32_t
+#define INDEX   int32_t
+#define VALUE   uint32_t
 #define NAME(x) x##_4_4
-#define COUNTS 1
+#define COUNTS  1
 #include "sparse/bucket_split.inc"
-#define INDEX int32_t
-#define VALUE uint64_t
+#define INDEX   int32_t
+#define VALUE   uint64_t
 #define NAME(x) x##_4_8
 #include "sparse/bucket_split.inc"
-#define INDEX int64_t
-#define VALUE uint8_t
+#define INDEX   int64_t
+#define VALUE   uint8_t
 #define NAME(x) x##_8_1
 #include "sparse/bucket_split.inc"
-#define INDEX int64_t
-#define VALUE uint16_t
+#define INDEX   int64_t
+#define VALUE   uint16_t
 #define NAME(x) x##_8_2
 #include "sparse/bucket_split.inc"
-#define INDEX int64_t
-#define VALUE uint32_t
+#define INDEX   int64_t
+#define VALUE   uint32_t
 #define NAME(x) x##_8_4
 #include "sparse/bucket_split.inc"
-#define INDEX int64_t
-#define VALUE uint64_t
+#define INDEX   int64_t
+#define VALUE   uint64_t
 #define NAME(x) x##_8_8
-#define COUNTS 1
+#define COUNTS  1
 #include "sparse/bucket_split.inc"
 
 /* By the logarithms of the bytes of index / 4 and value. */
@@ -162,9 +164,8 @@ choir_status bucket_split(const struct bucket_shape *shape, const struct pairs *
 		next[b] = start[b];
 	}
 	start[shape->n] = sum;
-	split_loops[pairs->form.bytes == 8][__builtin_ctzll(elem_bytes)](shape, pairs, next,
-									 (uint16_t *)(void *)(bytes + keys_off(shape)),
-									 bytes + values_off(shape, pairs->count));
+	split_loops[pairs->form.bytes == 8][__builtin_ctzll(elem_bytes)](
+	    shape, pairs, next, (uint16_t *)(void *)(bytes + keys_off(shape)), bytes + values_off(shape, pairs->count));
 	pool_give(&counts);
 	return CHOIR_SUCCESS;
 }

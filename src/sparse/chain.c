@@ -10,8 +10,8 @@
 #include "sparse/scratch.h"
 
 #define LINE_BYTES  64
-#define PART        256   /* entries */
-#define LEAST_BLOCK 512   /* bytes */
+#define PART        256 /* entries */
+#define LEAST_BLOCK 512 /* bytes */
 #define MOST_BLOCK  16384
 
 static unsigned char *block_at(const struct chains *chains, uint32_t block)
@@ -74,10 +74,10 @@ EITHER_WAY void group(struct chains *chains, const struct pairs *pairs, uint32_t
 	}
 }
 
-#define GROUP(ind_bytes, elem_bytes) \
-	static void group_##ind_bytes##_##elem_bytes(struct chains *chains, const struct pairs *pairs) \
-	{ \
-		group(chains, pairs, ind_bytes, elem_bytes); \
+#define GROUP(ind_bytes, elem_bytes)                                                                                   \
+	static void group_##ind_bytes##_##elem_bytes(struct chains *chains, const struct pairs *pairs)                 \
+	{                                                                                                              \
+		group(chains, pairs, ind_bytes, elem_bytes);                                                           \
 	}
 GROUP(4, 1)
 GROUP(4, 2)

@@ -25,7 +25,7 @@ static choir_status check_attr(const struct sparse_call *call)
 		return CHOIR_SUCCESS;
 	if (row < 0)
 		return error_set(CHOIR_ARGUMENT, "algorithm \"%s\" is none of sparse_allreduce's: %s", call->algorithm,
-				 sparse_method_names(names, sizeof names));
+		                 sparse_method_names(names, sizeof names));
 	if (attr->coalesce_mode == CHOIR_COALESCE_DISABLE && !sparse_methods[row].keeps)
 		return error_set(CHOIR_UNSUPPORTED,
 		                 "algorithm %s merges rows of one index: coalesce mode disable needs allgather",
@@ -81,7 +81,7 @@ static choir_status check_range(choir_device *device, const char *role, choir_bu
 
 	if (count > MOST_BYTES / elem_bytes)
 		return error_set(CHOIR_ARGUMENT, "%s: %zu elements of %s are more than any memory holds", role, count,
-				 choir_dtype_name(dtype));
+		                 choir_dtype_name(dtype));
 	return dev_range(device, role, buffer, (uint64_t)count * elem_bytes, elem_bytes);
 }
 
@@ -105,7 +105,7 @@ static choir_status check_way(const struct sparse_call *call)
 		                 "no way for the result: give completion_fn, alloc_fn or receive buffers");
 	if (call->recv_ind_count == NULL || call->recv_val_count == NULL)
 		return error_set(CHOIR_ARGUMENT, "%s is NULL: receive buffers need their capacities",
-				 call->recv_ind_count == NULL ? "recv_ind_count" : "recv_val_count");
+		                 call->recv_ind_count == NULL ? "recv_ind_count" : "recv_val_count");
 	if (call->recv_ind_count == call->recv_val_count)
 		return error_set(CHOIR_ARGUMENT, "recv_ind_count and recv_val_count are the same variable");
 	return CHOIR_SUCCESS;

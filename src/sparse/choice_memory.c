@@ -18,8 +18,9 @@ static struct history_call call_of(const struct sparse *sparse)
 		            header->width,
 		            (uint64_t)header->raw };
 
-	return (struct history_call){ .kind = XXH3_64bits(kind, sizeof kind), .count = header->pairs,
-				      .range = index_range_span((struct index_range){ header->lo, header->hi }) };
+	return (struct history_call){ .kind = XXH3_64bits(kind, sizeof kind),
+		                      .count = header->pairs,
+		                      .range = index_range_span((struct index_range){ header->lo, header->hi }) };
 }
 
 uint64_t choice_memory_tensor(const char *name)

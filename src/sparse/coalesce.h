@@ -24,13 +24,13 @@ struct coalesce_source {
 struct coalesce_call {
 	choir_dtype dtype;
 	choir_op op;
-	uint64_t width;  /* elements a row */
+	uint64_t width; /* elements a row */
 	/* lists are the callers' own: any order, duplicates, square_add squares their rows; else each is coalesced:
 	 * ascending, distinct */
 	bool raw;
-	bool final;      /* apply the operator's final expression with n_ranks (mean) */
+	bool final; /* apply the operator's final expression with n_ranks (mean) */
 	int n_ranks;
-	struct index_range range; /* all indices lie in it, lo >= 0 */
+	struct index_range range;          /* all indices lie in it, lo >= 0 */
 	const struct coalesce_source *src; /* [n_src], the caller's until fini */
 	uint32_t n_src;
 };
@@ -44,8 +44,8 @@ struct coalesce {
 	/* host */
 	const struct coalesce_way *way;
 	struct pool_block bitmap, before, filled; /* bitmap route, the first by buckets too */
-	struct pool_block values; /* by buckets: what fill copies */
-	struct pool_block keys; /* sort route: entries */
+	struct pool_block values;                 /* by buckets: what fill copies */
+	struct pool_block keys;                   /* sort route: entries */
 	struct pool_block acc;
 	bool wide;    /* of entries: 64 bits for key and payload */
 	bool carries; /* the payload is the element itself */

@@ -128,8 +128,13 @@ static void fold_source(const struct coalesce *job, const struct rows *rows, con
 static choir_status fill(struct coalesce *job, void *ind, struct index_form form, void *out)
 {
 	const struct coalesce_call *call = &job->call;
-	struct rows rows = { .dtype = call->dtype, .op = call->op, .raw = call->raw, .final = call->final,
-			     .n_ranks = call->n_ranks, .width = call->width, .acc = out };
+	struct rows rows = { .dtype = call->dtype,
+		             .op = call->op,
+		             .raw = call->raw,
+		             .final = call->final,
+		             .n_ranks = call->n_ranks,
+		             .width = call->width,
+		             .acc = out };
 
 	TRY(pool_take(&job->filled, job->count, "the filled flags"));
 	if (dtype_acc_bytes(call->dtype) != choir_dtype_bytes(call->dtype)) {

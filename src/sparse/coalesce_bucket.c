@@ -28,15 +28,15 @@ static const struct cells_loops loops[N_DTYPES][N_OPS] = {
 #include "kern/each_cell.inc"
 };
 
-#define LEAST_PAIRS  16384              /* fewer are folded in the first caches as they come */
+#define LEAST_PAIRS  16384               /* fewer are folded in the first caches as they come */
 #define LARGE_RESULT (UINT64_C(8) << 20) /* bytes: copied by nt stores, since the caches would lose the first lines */
 #define MOST_CELLS   (1u << BUCKET_MOST_SHIFT)
 
 static bool fits(const struct coalesce_call *call, uint64_t pairs)
 {
 	return !user_op_is(call->op) && call->width == 1 && call->n_src == 1 &&
-	       !(call->final && reduce_has_final(call->op)) &&
-	       pairs >= LEAST_PAIRS && coalesce_bitmap_pays(call, pairs) && bucket_fits(call->range, pairs);
+	       !(call->final && reduce_has_final(call->op)) && pairs >= LEAST_PAIRS &&
+	       coalesce_bitmap_pays(call, pairs) && bucket_fits(call->range, pairs);
 }
 
 static size_t words_of(const struct bucket_shape *shape)

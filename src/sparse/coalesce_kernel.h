@@ -14,7 +14,7 @@
 
 /* Temporaries; which of them there are is the route's. */
 enum coalesce_scratch {
-	SCRATCH_IND,  /* indices and rows that were in host memory */
+	SCRATCH_IND, /* indices and rows that were in host memory */
 	SCRATCH_ROWS,
 	SCRATCH_COUNTS, /* of work-items, then scanned; their sum */
 	SCRATCH_TOTAL,
@@ -22,7 +22,7 @@ enum coalesce_scratch {
 	SCRATCH_OUT_VAL,
 	SCRATCH_ENTRIES, /* what is sorted, and where it is sorted to */
 	SCRATCH_ENTRIES_TO,
-	SCRATCH_START, /* of segments; of buckets in the result */
+	SCRATCH_START,  /* of segments; of buckets in the result */
 	SCRATCH_BITMAP, /* the union, the bits below each word, what earlier lists had */
 	SCRATCH_BEFORE,
 	SCRATCH_SEEN,
@@ -54,7 +54,7 @@ struct coalesce_device {
 	bool wide;    /* keys of 64 bits */
 	bool carries; /* entries carry elements, not positions */
 	unsigned radix_bits;
-	int sorted;   /* which scratch holds the entries */
+	int sorted; /* which scratch holds the entries */
 	size_t items;
 	cl_uint span;
 	unsigned cell_bits;

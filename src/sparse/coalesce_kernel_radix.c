@@ -14,8 +14,8 @@
 #define CPU_MOST     11    /* two thousand streams to write: slower than 256, but one pass less of 31 bits */
 #define CPU_MOST_FOR 65536 /* pairs from which on that pays */
 
-#define GROUP_UNITS  4     /* Note [groups on a device] */
-#define GROUP_MOST   12    /* bits of a digit within a group */
+#define GROUP_UNITS 4  /* Note [groups on a device] */
+#define GROUP_MOST  12 /* bits of a digit within a group */
 
 static unsigned passes(unsigned key_bits, unsigned bits)
 {

@@ -9,7 +9,6 @@
 #include "sparse/rows.h"
 #include "sparse/scratch.h"
 
-
 #define BATCH      512
 #define GROUP_BITS 8
 #define GROUPS     (1u << GROUP_BITS)
@@ -74,11 +73,11 @@ static const unsigned char *row_at(const struct coalesce_call *call, uint64_t at
 	return src->pairs.rows + at * call->width * choir_dtype_bytes(call->dtype);
 }
 
-#define KEY uint32_t
+#define KEY     uint32_t
 #define NAME(x) narrow_##x
 #include "sparse/radix.inc"
 
-#define KEY uint64_t
+#define KEY     uint64_t
 #define NAME(x) wide_##x
 #include "sparse/radix.inc"
 
@@ -103,8 +102,13 @@ static choir_status count(struct coalesce *job)
 static choir_status fill(struct coalesce *job, void *ind, struct index_form form, void *out)
 {
 	const struct coalesce_call *call = &job->call;
-	struct rows rows = { .dtype = call->dtype, .op = call->op, .raw = call->raw, .final = call->final,
-			     .n_ranks = call->n_ranks, .width = call->width, .acc = out };
+	struct rows rows = { .dtype = call->dtype,
+		             .op = call->op,
+		             .raw = call->raw,
+		             .final = call->final,
+		             .n_ranks = call->n_ranks,
+		             .width = call->width,
+		             .acc = out };
 
 	if (job->carries) {
 		(job->wide ? wide_fill_elements : narrow_fill_elements)(job, ind, form, out);

@@ -4,7 +4,6 @@
 
 #include "base/simd.h"
 
-
 #ifdef __x86_64__
 #include <immintrin.h>
 #define WITH_COMPRESS __attribute__((target("popcnt,avx512f")))

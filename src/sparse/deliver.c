@@ -74,11 +74,11 @@ static choir_status check_allocated(struct sparse *sparse)
 	TRY(callback_outcome(sparse, "alloc_fn"));
 	if (sparse->count > 0 && (sparse->to_ind.base == NULL || sparse->to_val.base == NULL))
 		return error_set(CHOIR_ARGUMENT, "sparse_allreduce: alloc_fn gave no memory for %s",
-				 sparse->to_ind.base == NULL ? "the indices" : "the values");
+		                 sparse->to_ind.base == NULL ? "the indices" : "the values");
 	TRY(dev_range(sparse->env.device, "alloc_fn's indices", sparse->to_ind, sparse->count * sparse->ind_bytes,
 	              sparse->ind_bytes));
 	return dev_range(sparse->env.device, "alloc_fn's values", sparse->to_val, val_bytes(sparse),
-			 choir_dtype_bytes(sparse->call.val_dtype));
+	                 choir_dtype_bytes(sparse->call.val_dtype));
 }
 
 static bool too_small(const struct sparse *sparse)
@@ -120,8 +120,8 @@ static choir_status deliver_target(struct sparse *sparse, struct script_turn *tu
 		                &sparse->to_ind_access));
 		TRY(dev_resolve(sparse->env.device, sparse->to_val, val_bytes(sparse), true, &sparse->to_val_access));
 	}
-	sparse->target_on_device = sparse->job.on_device != NULL && is_in_mem(&sparse->to_ind_access) &&
-	                           is_in_mem(&sparse->to_val_access);
+	sparse->target_on_device =
+	    sparse->job.on_device != NULL && is_in_mem(&sparse->to_ind_access) && is_in_mem(&sparse->to_val_access);
 	if (sparse->target_on_device)
 		return CHOIR_SUCCESS;
 	sparse->target_ind = sparse->to_ind_access.direct ? sparse->to_ind_access.ptr : NULL;

@@ -16,8 +16,13 @@ static choir_status run(choir_device *device, const char *source, const char *op
                         const struct launch_arg *args, size_t n_args, uint64_t elements, cl_event *event_p)
 {
 	struct launch_shape shape = launch_shape_of(device, elements);
-	struct launch launch = { .source = source, .options = options, .kernel = kernel, .args = args, .n_args = n_args,
-				 .global = launch_elements(shape, elements), .local = shape.group };
+	struct launch launch = { .source = source,
+		                 .options = options,
+		                 .kernel = kernel,
+		                 .args = args,
+		                 .n_args = n_args,
+		                 .global = launch_elements(shape, elements),
+		                 .local = shape.group };
 
 	return launch_run(device, &launch, event_p);
 }

@@ -21,17 +21,17 @@ struct sparse_header {
 	uint64_t bad_at;    /* position of the first negative index; raw_pairs = none */
 	int64_t bad_index;
 	int32_t ind_dtype, val_dtype, op, mode; /* op: user_op_code */
-	int32_t algorithm;  /* row of the table that the caller forces, -1 none */
-	int32_t raw;        /* pairs are the caller's as they came */
-	int32_t shared;     /* the rank can share memory with all others */
-	int32_t wire;       /* choir_sparse_wire */
+	int32_t algorithm;                      /* row of the table that the caller forces, -1 none */
+	int32_t raw;                            /* pairs are the caller's as they came */
+	int32_t shared;                         /* the rank can share memory with all others */
+	int32_t wire;                           /* choir_sparse_wire */
 	/* shared: the address of its list; 0 = none: the list is raw and long */
 	struct share_address pairs_at;
 	uint64_t list_on_device; /* the number of its list in device memory that all ranks read (lent.h); 0 = none */
 	/* there: its share of the device's memory, and the largest buffer */
 	uint64_t memory_bytes, buffer_bytes;
-	double growth;      /* the last call like this one: indices of the result / pairs of a rank; 0 unknown */
-	int32_t last;       /* and its method, -1 none (choice_memory.c) */
+	double growth;           /* the last call like this one: indices of the result / pairs of a rank; 0 unknown */
+	int32_t last;            /* and its method, -1 none (choice_memory.c) */
 	struct link_costs costs; /* of the rank's rules */
 	/* min(pairs, HEADER_SAMPLES) of its indices, ascending (region_sample) */
 	int64_t sample[HEADER_SAMPLES];
@@ -39,18 +39,18 @@ struct sparse_header {
 
 /* The facts that all ranks compute from all headers, alike. */
 struct sparse_facts {
-	uint64_t pairs;    /* sum over ranks */
-	uint64_t most;     /* of the longest list */
-	uint64_t least;    /* of the shortest */
+	uint64_t pairs; /* sum over ranks */
+	uint64_t most;  /* of the longest list */
+	uint64_t least; /* of the shortest */
 	uint64_t width;
 	struct index_range range;
-	int algorithm;     /* forced, else -1 */
-	bool raw;          /* of some rank */
-	bool shared;       /* all ranks can */
-	bool on_device;    /* all lists stay on the device */
-	bool some_stay;    /* some do, but not all */
+	int algorithm;              /* forced, else -1 */
+	bool raw;                   /* of some rank */
+	bool shared;                /* all ranks can */
+	bool on_device;             /* all lists stay on the device */
+	bool some_stay;             /* some do, but not all */
 	const struct user_op *user; /* the caller's operator; NULL = the library's; filled by who calls header_agree */
-	int last;          /* last and growth of the first rank that has pairs */
+	int last;                   /* last and growth of the first rank that has pairs */
 	double growth;
 };
 

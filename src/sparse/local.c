@@ -163,8 +163,10 @@ static choir_status coalesce_start(struct sparse *sparse, struct script_turn *tu
 
 	(void)turn;
 	sparse->header.raw = false;
-	source->pairs = (struct pairs){ .ind = sparse->ind, .rows = sparse->val, .count = call->send_ind_count,
-					.form = { .bytes = sparse->ind_bytes } };
+	source->pairs = (struct pairs){ .ind = sparse->ind,
+		                        .rows = sparse->val,
+		                        .count = call->send_ind_count,
+		                        .form = { .bytes = sparse->ind_bytes } };
 	if (sparse->ind == NULL) {
 		source->ind_mem = call->send_ind.base;
 		source->ind_off = call->send_ind.offset_bytes;
@@ -326,7 +328,7 @@ choir_status header_start(struct sparse *sparse, struct script_turn *turn)
 	sparse->header.costs = *sparse->env.costs;
 	choice_memory_fill(sparse);
 	return script_plan(sparse, turn, &in, &sparse->header, sizeof sparse->header, sparse->headers,
-			   sizeof sparse->header * (uint64_t)sparse->env.layout->n, header_done);
+	                   sizeof sparse->header * (uint64_t)sparse->env.layout->n, header_done);
 }
 
 /* No rank reads this rank's block: it may serve the next call. */

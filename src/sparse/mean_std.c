@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LANES 16
-#define BLOCK 4096
-#define JOINED 64 /* blocks whose lanes are added where they are: 1/1024 byte an element crosses the bus */
-#define GROUP ((uint64_t)JOINED * BLOCK)
+#define LANES            16
+#define BLOCK            4096
+#define JOINED           64 /* blocks whose lanes are added where they are: 1/1024 byte an element crosses the bus */
+#define GROUP            ((uint64_t)JOINED * BLOCK)
 #define MEAN_STD_OPTIONS " -DOP=SUM -DLANES=16 -DBLOCK=4096 -DJOINED=64"
-#define LOCAL 64
+#define LOCAL            64
 
 #define DTYPE F16
 #include "sparse/mean_std_dtype.inc"
@@ -43,13 +43,13 @@ struct mean_std_type {
 
 static const struct mean_std_type types[] = {
 	[CHOIR_F16] = { op_F16_SUM_mean_std_block, op_F16_SUM_mean_std_join, "-DDTYPE=F16" MEAN_STD_OPTIONS,
-		       sizeof(float) },
+	                sizeof(float) },
 	[CHOIR_BF16] = { op_BF16_SUM_mean_std_block, op_BF16_SUM_mean_std_join, "-DDTYPE=BF16" MEAN_STD_OPTIONS,
-		       sizeof(float) },
+	                 sizeof(float) },
 	[CHOIR_F32] = { op_F32_SUM_mean_std_block, op_F32_SUM_mean_std_join, "-DDTYPE=F32" MEAN_STD_OPTIONS,
-		       sizeof(float) },
+	                sizeof(float) },
 	[CHOIR_F64] = { op_F64_SUM_mean_std_block, op_F64_SUM_mean_std_join, "-DDTYPE=F64" MEAN_STD_OPTIONS,
-		       sizeof(double) },
+	                sizeof(double) },
 };
 
 static double number(const void *numbers, size_t acc_bytes, size_t i)
@@ -143,7 +143,7 @@ static choir_status start(struct mean_std_job *job, choir_dtype dtype, cl_mem me
 }
 
 choir_status mean_std_job_create(choir_device *device, choir_dtype dtype, cl_mem mem, uint64_t off, uint64_t n,
-                                struct mean_std_job **out_p)
+                                 struct mean_std_job **out_p)
 {
 	struct mean_std_job *job;
 	choir_status st;

@@ -20,7 +20,7 @@ struct mean_std_job;
 /* mean_std_job_create: starts on n > 0 elements at a byte offset of a cl_mem.  UNSUPPORTED for f64 where the device has
  * none; OPENCL, NO_MEMORY. */
 choir_status mean_std_job_create(choir_device *device, choir_dtype dtype, cl_mem mem, uint64_t off, uint64_t n,
-                                struct mean_std_job **out_p);
+                                 struct mean_std_job **out_p);
 choir_status mean_std_job_poll(struct mean_std_job *job, struct mean_std *out, bool *done_p);
 
 /* mean_std_job_watch: rings when the next poll is worth while. */

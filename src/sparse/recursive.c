@@ -11,8 +11,8 @@
 #include "sparse/state.h"
 
 /* Rounds (sparse->bit) beside 1, 2, 4 ... */
-#define FOLD   0  /* the first: extra ranks send their lists to the others */
-#define SERVE  -1 /* the last: they receive the result */
+#define FOLD  0  /* the first: extra ranks send their lists to the others */
+#define SERVE -1 /* the last: they receive the result */
 
 static choir_status swap_lists(struct sparse *sparse, struct script_turn *turn);
 static choir_status merge_swapped(struct sparse *sparse, struct script_turn *turn);
@@ -164,7 +164,7 @@ static choir_status merge_swapped(struct sparse *sparse, struct script_turn *tur
 	pool_give(&sparse->in);
 	pool_give(&sparse->out);
 	return script_plan(sparse, turn, &in, &sparse->own_count, sizeof sparse->own_count, sparse->counts,
-			   sizeof sparse->own_count * (uint64_t)n, counts_gathered);
+	                   sizeof sparse->own_count * (uint64_t)n, counts_gathered);
 }
 
 static choir_status counts_gathered(struct sparse *sparse, struct script_turn *turn)

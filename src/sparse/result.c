@@ -96,9 +96,9 @@ choir_status sparse_result_fetch(struct sparse_result *result, choir_buffer recv
 	*val_count = vals;
 	TRY(result_fits(result->count, ind_capacity, vals, val_capacity));
 	TRY(dev_range(result->device, "recv_ind", recv_ind, result->count * choir_dtype_bytes(result->ind_dtype),
-		      choir_dtype_bytes(result->ind_dtype)));
+	              choir_dtype_bytes(result->ind_dtype)));
 	TRY(dev_range(result->device, "recv_val", recv_val, vals * choir_dtype_bytes(result->val_dtype),
-		      choir_dtype_bytes(result->val_dtype)));
+	              choir_dtype_bytes(result->val_dtype)));
 	TRY(copy_out(result, "recv_ind", recv_ind, result->ind_dtype, result->count, result->ind.ptr));
 	return copy_out(result, "recv_val", recv_val, result->val_dtype, vals, result->val.ptr);
 }

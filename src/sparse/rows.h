@@ -28,7 +28,6 @@ struct rows_batch {
 	size_t n;
 };
 
-
 /* rows_fold: in the order of the batch.  Cannot fail for a supported (dtype, op). */
 void rows_fold(const struct rows *rows, const struct rows_batch *batch);
 

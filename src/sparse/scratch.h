@@ -9,7 +9,7 @@
 
 struct scratch {
 	cl_mem mem;
-	struct pool_block block;  /* behind mem, on CPU devices */
+	struct pool_block block; /* behind mem, on CPU devices */
 };
 
 /* scratch_take: bytes are whatever was there.  NO_MEMORY naming `what`, OPENCL; *out is then zeroed. */

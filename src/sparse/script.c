@@ -109,8 +109,10 @@ choir_status sparse_values_possible(choir_device *device, choir_dtype dtype, cho
 	runs = user->config.fold != NULL || has_kernels(device, dtype, op);
 	user_op_release(user);
 	return runs ? CHOIR_SUCCESS
-	            : error_set(CHOIR_UNSUPPORTED, "operator '%s' has no fold function, and the device has no kernels "
-	                        "for rows of %s", choir_op_name(op), choir_dtype_name(dtype));
+	            : error_set(CHOIR_UNSUPPORTED,
+	                        "operator '%s' has no fold function, and the device has no kernels "
+	                        "for rows of %s",
+	                        choir_op_name(op), choir_dtype_name(dtype));
 }
 
 static bool wants_kernels(const struct sparse *sparse)
@@ -118,8 +120,8 @@ static bool wants_kernels(const struct sparse *sparse)
 	choir_reduce_where where = dev_reduce_where(sparse->env.device);
 
 	/* The kernels know the caller's dtype only. */
-	if (sparse->call.attr.coalesce_mode == CHOIR_COALESCE_DISABLE || sparse->local_dtype != sparse->call.val_dtype
-	    || sparse->wire_dtype != sparse->local_dtype)
+	if (sparse->call.attr.coalesce_mode == CHOIR_COALESCE_DISABLE ||
+	    sparse->local_dtype != sparse->call.val_dtype || sparse->wire_dtype != sparse->local_dtype)
 		return false;
 	if (sparse->user != NULL && sparse->user->config.fold == NULL)
 		where = CHOIR_REDUCE_KERNEL; /* texts alone */
@@ -161,8 +163,7 @@ static choir_status take_user_op(struct sparse *sparse)
 	if (why != NULL)
 		return error_set(CHOIR_ARGUMENT, "sparse_allreduce: algorithm %s %s",
 		                 sparse_algorithm_name(sparse->forced), why);
-	if (user->config.fold == NULL && !sparse->kernels &&
-	    sparse->call.attr.coalesce_mode != CHOIR_COALESCE_DISABLE)
+	if (user->config.fold == NULL && !sparse->kernels && sparse->call.attr.coalesce_mode != CHOIR_COALESCE_DISABLE)
 		return error_set(CHOIR_UNSUPPORTED,
 		                 "sparse_allreduce: operator '%s' has no fold function, and kernels cannot do this "
 		                 "call: the device, the mode or the wire type",
@@ -202,9 +203,9 @@ static choir_status allocate(struct sparse *sparse)
 	sparse->borrowed = calloc(n, sizeof *sparse->borrowed);
 	sparse->notes = calloc(n, sizeof *sparse->notes);
 	sparse->buckets = calloc(n, sizeof *sparse->buckets);
-	if (sparse->headers == NULL || sparse->lists == NULL || sparse->bounds == NULL || sparse->views == NULL
-	    || sparse->region_views == NULL || sparse->borrowed == NULL || sparse->notes == NULL
-	    || sparse->buckets == NULL)
+	if (sparse->headers == NULL || sparse->lists == NULL || sparse->bounds == NULL || sparse->views == NULL ||
+	    sparse->region_views == NULL || sparse->borrowed == NULL || sparse->notes == NULL ||
+	    sparse->buckets == NULL)
 		return error_no_memory("the headers of all ranks", n * sizeof *sparse->headers);
 	return CHOIR_SUCCESS;
 }

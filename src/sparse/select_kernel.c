@@ -40,7 +40,7 @@ struct select_job {
 	char options[64];
 	enum select_phase phase;
 	cl_mem above, equal, totals[2], count;
-	struct scratch masks, aside; /* select_words.cl: where items work alone */
+	struct scratch masks, aside;     /* select_words.cl: where items work alone */
 	struct scratch found, found_ind; /* above the pivot; room for so many */
 	uint64_t room;
 	cl_mem sampled;
@@ -58,8 +58,13 @@ struct select_job {
 static choir_status run_as(struct select_job *job, const char *source, const char *options, const char *kernel,
                            const struct launch_arg *args, size_t n_args, size_t groups)
 {
-	struct launch launch = { .source = source, .options = options, .kernel = kernel, .args = args, .n_args = n_args,
-				 .global = groups * job->group, .local = job->group };
+	struct launch launch = { .source = source,
+		                 .options = options,
+		                 .kernel = kernel,
+		                 .args = args,
+		                 .n_args = n_args,
+		                 .global = groups * job->group,
+		                 .local = job->group };
 
 	return launch_run(job->device, &launch, NULL);
 }
@@ -259,7 +264,7 @@ static choir_status prepare(struct select_job *job)
 	job->group = launch_group(job->device, wanted);
 	job->all = job->among = extent_of(job, job->from.mem, job->from.off, job->from.n);
 	snprintf(job->options, sizeof job->options, "-DKEY=%s -DINDEX=%s -DGROUP=%zu", keys[job->from.elem_bytes / 4],
-		 job->to.ind_bytes == 8 ? "long" : "int", job->group);
+	         job->to.ind_bytes == 8 ? "long" : "int", job->group);
 	TRY(dev_buffer_create(job->device, job->all.n_groups * 4, &job->above));
 	TRY(dev_buffer_create(job->device, job->all.n_groups * 4, &job->equal));
 	TRY(dev_buffer_create(job->device, 4, &job->totals[0]));

@@ -38,7 +38,7 @@
  * block begins behind the one before it in the file, until the file is full. */
 #define SCALARS_STAGED_BYTES (UINT64_C(1) << 20)
 #define ROWS_STAGED_BYTES    (UINT64_C(16) << 20)
-#define LEAST_NT_BYTES      4096 /* fewer fit the store buffer: always staged */
+#define LEAST_NT_BYTES       4096 /* fewer fit the store buffer: always staged */
 
 /* Note [short blocks].  A short file is written from its start again soon, while its lines are still in some cache of
  * the machine; the lines of a long one are back in memory by then.  Calls of 20 000 scalars take half the time in files
@@ -54,7 +54,7 @@ struct share_block {
 	struct share_block *next;
 	struct shared_map map;
 	uint64_t from, bytes, end; /* the part of the file that is in use */
-	struct pool_block staged;   /* private memory: Note [staged writes] */
+	struct pool_block staged;  /* private memory: Note [staged writes] */
 	bool taken;
 	bool given_up; /* it has been waited for long enough: share_settle */
 };

@@ -29,10 +29,10 @@ struct sparse_shared {
 /* Whether this rank writes the blocks that others read staged or in place (staged_write.c). */
 struct staged_write {
 	bool yes;
-	bool matters;      /* the block of some rank could have been written the other way */
-	bool rows;         /* the values are not scalars */
-	int entry;         /* of env.nt, -1 = none */
-	uint64_t bytes;    /* mean of the ranks' lists */
+	bool matters;   /* the block of some rank could have been written the other way */
+	bool rows;      /* the values are not scalars */
+	int entry;      /* of env.nt, -1 = none */
+	uint64_t bytes; /* mean of the ranks' lists */
 	int64_t since_ns;
 };
 
@@ -47,26 +47,26 @@ struct sparse_note {
 struct sparse {
 	/* the call; constant */
 	struct script_env env;
-	struct sparse_call call;  /* op: of premul_sum sum, since each rank scales its own rows */
-	choir_op op_given;        /* by the caller */
-	struct user_op *user;     /* if it is one of the caller's: a reference; else NULL */
-	int forced;               /* row of sparse_methods, -1 = none */
-	uint64_t tensor;          /* hash of the call's name */
+	struct sparse_call call; /* op: of premul_sum sum, since each rank scales its own rows */
+	choir_op op_given;       /* by the caller */
+	struct user_op *user;    /* if it is one of the caller's: a reference; else NULL */
+	int forced;              /* row of sparse_methods, -1 = none */
+	uint64_t tensor;         /* hash of the call's name */
 	size_t ind_capacity, val_capacity;
-	uint32_t ind_bytes;       /* of an index of the caller's */
+	uint32_t ind_bytes; /* of an index of the caller's */
 	/* Rows are coalesced in local_dtype, travel and are merged in wire_dtype, and are delivered in the caller's. */
 	choir_dtype local_dtype, wire_dtype;
-	uint64_t elem_bytes;      /* of wire_dtype */
-	bool kernels;             /* the device coalesces */
-	bool shares;              /* all ranks are on this node and read each other's memory */
-	bool stays;               /* the rank's list stays on the device: Note [lists that stay] in stay.c */
+	uint64_t elem_bytes; /* of wire_dtype */
+	bool kernels;        /* the device coalesces */
+	bool shares;         /* all ranks are on this node and read each other's memory */
+	bool stays;          /* the rank's list stays on the device: Note [lists that stay] in stay.c */
 
 	/* the script */
-	sparse_step step;         /* the next one */
-	bool failure_is_local;    /* no exchange is left: a failure is this rank's alone */
+	sparse_step step;      /* the next one */
+	bool failure_is_local; /* no exchange is left: a failure is this rank's alone */
 	struct cached_plan *plan;
-	bool in_work;             /* long work is under way: Note [long work] */
-	bool work_over;           /* it is over and has left: */
+	bool in_work;   /* long work is under way: Note [long work] */
+	bool work_over; /* it is over and has left: */
 	struct script_turn left;
 	struct script_outcome outcome; /* of it, or of a callback */
 
@@ -75,7 +75,7 @@ struct sparse {
 	struct transfer ind_in, val_in;
 	struct pool_block ind_copy, val_copy; /* where the host does not reach the caller's memory */
 	struct range_job *range_job;
-	const void *ind;            /* the pairs as the host sees them; NULL where kernels read the cl_mem */
+	const void *ind; /* the pairs as the host sees them; NULL where kernels read the cl_mem */
 	const unsigned char *val;
 	struct pool_block val_wide; /* rows in local_dtype, if that is not the caller's, or scaled */
 	cl_mem scaled;              /* rows of premul_sum that kernels read; NULL */
@@ -83,38 +83,38 @@ struct sparse {
 	/* the rank's list: coalesced pairs, or raw ones for others to read, as a block (block.h) */
 	struct coalesce_source source;
 	struct coalesce job;
-	struct pool_block own;       /* the memory of the block ... */
+	struct pool_block own;           /* the memory of the block ... */
 	struct sparse_shared own_shared; /* ... where the ranks share memory */
-	unsigned char *own_ptr;      /* the block; NULL = the pairs are raw, where the caller has them */
+	unsigned char *own_ptr;          /* the block; NULL = the pairs are raw, where the caller has them */
 	struct index_form own_form;
 	uint64_t own_count;
 	struct scratch own_ind, own_rows; /* the list on the device too, in own_form, if kernels made it */
-	struct lent_list *lent;    /* these two, while the other ranks may read them */
-	bool lent_is_known;        /* all ranks have its number or will */
+	struct lent_list *lent;           /* these two, while the other ranks may read them */
+	bool lent_is_known;               /* all ranks have its number or will */
 	struct staged_write staged;
 
 	/* agreement */
 	struct sparse_header header, *headers; /* mine, [n] */
 	struct sparse_facts facts;
-	uint64_t row_bytes;             /* of wire_dtype: of this rank's rows, then of all */
-	bool in_place;                  /* all ranks read the lists of all where these were written */
+	uint64_t row_bytes; /* of wire_dtype: of this rank's rows, then of all */
+	bool in_place;      /* all ranks read the lists of all where these were written */
 	const struct sparse_method *method;
-	int method_row;                 /* in sparse_methods */
-	sparse_step fill;               /* of the method */
-	struct history_call like;       /* this call in env.history */
+	int method_row;           /* in sparse_methods */
+	sparse_step fill;         /* of the method */
+	struct history_call like; /* this call in env.history */
 	struct choir_sparse_stats stats;
 
 	/* exchange: which of these a method uses, it says */
-	struct pool_block out, in;      /* blocks to send, and received */
-	struct pool_block region;       /* the reduced region that this rank owns */
-	struct pool_block senders;      /* mask, of a caller's operator: who sent the rows of my part */
-	struct coalesce_source *lists;  /* [n] to be merged */
-	uint64_t *bounds;               /* [n + 1] of the regions that ranks own (region_cut) */
-	uint64_t *counts;               /* [n] pairs of each rank, or in each region */
-	uint64_t *block_bytes;          /* [n] of each rank's block in an allgatherv, or received from each */
-	uint64_t *to_bytes;             /* [n] sent to each */
-	uint64_t merged;                /* mask: indices in the union */
-	int bit;                        /* recursive doubling: the round */
+	struct pool_block out, in;     /* blocks to send, and received */
+	struct pool_block region;      /* the reduced region that this rank owns */
+	struct pool_block senders;     /* mask, of a caller's operator: who sent the rows of my part */
+	struct coalesce_source *lists; /* [n] to be merged */
+	uint64_t *bounds;              /* [n + 1] of the regions that ranks own (region_cut) */
+	uint64_t *counts;              /* [n] pairs of each rank, or in each region */
+	uint64_t *block_bytes;         /* [n] of each rank's block in an allgatherv, or received from each */
+	uint64_t *to_bytes;            /* [n] sent to each */
+	uint64_t merged;               /* mask: indices in the union */
+	int bit;                       /* recursive doubling: the round */
 	/* split where ranks share memory: the pairs of this rank by buckets, and its reduced region */
 	struct sparse_shared list_shared, region_shared;
 	struct share_view **views, **region_views; /* [n] of the others' blocks */
@@ -123,8 +123,8 @@ struct sparse {
 	struct bucket_list *buckets;               /* [n] */
 
 	/* delivery */
-	uint64_t count;                /* pairs of the result */
-	bool to_note;                  /* choice_memory_note is due */
+	uint64_t count; /* pairs of the result */
+	bool to_note;   /* choice_memory_note is due */
 	choir_buffer to_ind, to_val;
 	struct dev_access to_ind_access, to_val_access;
 	bool target_on_device;         /* fill copies what kernels have merged to the caller's cl_mems; else: */
@@ -136,9 +136,9 @@ struct sparse {
 };
 
 /* The steps, in order. */
-choir_status input_start(struct sparse *sparse, struct script_turn *turn);   /* input.c */
-choir_status local_start(struct sparse *sparse, struct script_turn *turn);   /* local.c */
-choir_status header_start(struct sparse *sparse, struct script_turn *turn);  /* local.c */
+choir_status input_start(struct sparse *sparse, struct script_turn *turn);  /* input.c */
+choir_status local_start(struct sparse *sparse, struct script_turn *turn);  /* local.c */
+choir_status header_start(struct sparse *sparse, struct script_turn *turn); /* local.c */
 /* sparse_choose: method and regions of the call, by gathered numbers alone: all ranks choose, or fail, alike. */
 choir_status sparse_choose(struct sparse *sparse);                           /* choose.c */
 choir_status deliver_flush(struct sparse *sparse, struct script_turn *turn); /* deliver.c */

@@ -103,7 +103,7 @@ choir_status script_plan(struct sparse *sparse, struct script_turn *turn, struct
 	algorithm = algo_default(in);
 	if (algorithm == NULL)
 		return error_set(CHOIR_UNSUPPORTED, "sparse_allreduce: no algorithm for its %s on this comm",
-				 collective_name(in->collective));
+		                 collective_name(in->collective));
 	TRY(script_take_plan(sparse->env.plans, algorithm, in, &sparse->plan));
 	turn->what = SCRIPT_PLAN;
 	turn->plan = &sparse->plan->plan;

@@ -40,10 +40,9 @@ static choir_status wait_mean_std(struct topk_run *run, struct script_turn *turn
 /* Elements [from, from + n) of acc. */
 static struct select_source source_of(const struct topk_run *run, uint64_t from, uint64_t n)
 {
-	return (struct select_source){ .mem = run->acc.far,
-		                       .off = from * run->types.elem_bytes,
-		                       .elem_bytes = run->types.elem_bytes,
-		                       .n = n };
+	return (struct select_source){
+		.mem = run->acc.far, .off = from * run->types.elem_bytes, .elem_bytes = run->types.elem_bytes, .n = n
+	};
 }
 
 /* Where a job writes, `room` pairs at least; nothing else uses it, since the last job is over. */
@@ -57,8 +56,9 @@ static choir_status make_room(struct topk_run *run, uint64_t room, struct select
 		TRY(far_buffer(run, room * run->types.elem_bytes, &far->val));
 		far->room = room;
 	}
-	*out = (struct select_target){ .ind = far->ind, .val = far->val, .ind_bytes = run->types.form.bytes,
-		                       .capacity = far->room };
+	*out = (struct select_target){
+		.ind = far->ind, .val = far->val, .ind_bytes = run->types.form.bytes, .capacity = far->room
+	};
 	return CHOIR_SUCCESS;
 }
 

@@ -14,7 +14,7 @@ struct operand {
 	uint64_t first; /* of a part of a tensor: its first element's index */
 	bool read, write;
 	bool by_kernel; /* in: kernels could write it; after operands_reach: they have to, and there is no ptr */
-	cl_mem kept; /* retained from operands_keep to fini */
+	cl_mem kept;    /* retained from operands_keep to fini */
 	/* between reach and fini: where the host finds it */
 	struct dev_access access;
 	struct transfer move;

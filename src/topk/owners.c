@@ -129,8 +129,7 @@ static choir_status write_region(struct topk_run *run)
 		wire_write(types, run->wide.ptr, mine.rows, mine.count);
 		mine.rows = run->wide.ptr;
 	}
-	format_write(format_least(range, mine.count, types->wire_bytes), range, &mine, types->wire_bytes,
-	             run->out.ptr);
+	format_write(format_least(range, mine.count, types->wire_bytes), range, &mine, types->wire_bytes, run->out.ptr);
 	return CHOIR_SUCCESS;
 }
 

@@ -75,8 +75,8 @@ struct topk_place {
 	choir_status (*find_limit)(struct topk_run *run, struct select_limit limit, topk_step then);
 	choir_status (*count)(struct topk_run *run, struct select_limit limit, topk_step then);
 	choir_status (*mean_std)(struct topk_run *run, topk_step then); /* run->mean_std */
-	choir_status (*gather)(struct topk_run *run, topk_step then);  /* the values of run->selected's indices */
-	choir_status (*whole)(struct topk_run *run, topk_step then);   /* run->whole = all of acc, on the host */
+	choir_status (*gather)(struct topk_run *run, topk_step then);   /* the values of run->selected's indices */
+	choir_status (*whole)(struct topk_run *run, topk_step then);    /* run->whole = all of acc, on the host */
 
 	/* clear: acc and momentum are zero at a list's indices.  add: adds a list to acc.  clear_all: both are zero.
 	 * The list may go at once. */

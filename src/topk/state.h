@@ -76,7 +76,7 @@ struct topk_state {
 	struct topk_tensor spare[2];           /* far: memory of the last call, for acc and momentum of the next one */
 	/* near: residual and velocity are zero at these indices, whatever their memory holds (Note [zeroed]) */
 	struct topk_zeroed zeroed;
-	uint64_t *bounds;                     /* [ranks + 1] of oktopk's regions */
+	uint64_t *bounds; /* [ranks + 1] of oktopk's regions */
 };
 
 /* topk_state_create: the tensors are on the device if the host does not reach its memory and kernels do such work. */

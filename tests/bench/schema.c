@@ -111,12 +111,14 @@ static int walk_inside(struct schema *schema, const char *path, const json_t *va
 	size_t i;
 	int wrong = 0;
 
-	json_array_foreach(value, i, item) {
+	json_array_foreach(value, i, item)
+	{
 		snprintf(inner, sizeof inner, "%s[]", path);
 		wrong += walk(schema, inner, item);
 	}
 	if (json_is_object(value))
-		json_object_foreach((json_t *)value, name, item) {
+		json_object_foreach((json_t *)value, name, item)
+		{
 			snprintf(inner, sizeof inner, "%s%s%s", path, path[0] != '\0' ? "." : "", name);
 			wrong += walk(schema, inner, item);
 		}

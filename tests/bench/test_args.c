@@ -178,7 +178,9 @@ static void sparse_flags(void **state)
 
 static void wrong_lines_say_what(void **state)
 {
-	static const struct { const char *words[4], *says; } wrong[] = {
+	static const struct {
+		const char *words[4], *says;
+	} wrong[] = {
 		{ { "-b", "8" }, "name a collective" },
 		{ { "allreduce", "--fresh" }, "not for device" },
 		{ { "--fresh", "--tensors", "4,8", "-mhost" }, "not for --trainer" },

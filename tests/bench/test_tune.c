@@ -54,7 +54,10 @@ static const char *const names[] = { "oneshot", "twoshot", "direct" };
 static void borders_lie_between_the_sizes(void **state)
 {
 	static const struct times t[] = {
-		{ 64, { 1, 2, 0 } }, { 1024, { 2, 3, 0 } }, { 16384, { 9, 8, 0 } }, { 1 << 20, { 0, 50, 0 } },
+		{ 64, { 1, 2, 0 } },
+		{ 1024, { 2, 3, 0 } },
+		{ 16384, { 9, 8, 0 } },
+		{ 1 << 20, { 0, 50, 0 } },
 	};
 	struct results results = { 0 };
 
@@ -95,9 +98,9 @@ static void symmetric_rules_are_for_what_needs_it(void **state)
 	add(&results, "allreduce", "device", names, plain, 3);
 	add(&results, "broadcast", "device", names, plain, 3);
 	expect(&results, "allreduce:\n\t# symmetric memory\n\tranks=4 & nodes=2 & 512- direct\n\t# device memory\n"
-			 "\tranks=4 & nodes=2 & 0-16k oneshot\n\tranks=4 & nodes=2 & 16k- twoshot\n"
-			 "broadcast:\n\t# symmetric memory\n\t# device memory\n"
-			 "\tranks=4 & nodes=2 & 0-16k oneshot\n\tranks=4 & nodes=2 & 16k- twoshot\n");
+	                 "\tranks=4 & nodes=2 & 0-16k oneshot\n\tranks=4 & nodes=2 & 16k- twoshot\n"
+	                 "broadcast:\n\t# symmetric memory\n\t# device memory\n"
+	                 "\tranks=4 & nodes=2 & 0-16k oneshot\n\tranks=4 & nodes=2 & 16k- twoshot\n");
 	results_fini(&results);
 }
 

@@ -81,8 +81,7 @@ static cl_int fill(struct context *context)
 	cl_int rc = CL_SUCCESS;
 
 	for (unsigned i = 0; i < context->n && rc == CL_SUCCESS; i++)
-		context->below[i] =
-		    below->clCreateCommandQueue(context->handle, context->devices[i]->below, 0, &rc);
+		context->below[i] = below->clCreateCommandQueue(context->handle, context->devices[i]->below, 0, &rc);
 	if (rc == CL_SUCCESS && !is_in_place(context->handle, context->below[0])) {
 		report("base", "the driver below copies buffers over host memory: the model cannot work on it");
 		rc = CL_OUT_OF_RESOURCES;

@@ -105,8 +105,8 @@ static cl_int CL_API_CALL copy(cl_command_queue queue, cl_mem from, cl_mem to, s
 	rc = take_range(command, from, from_off, bytes, false, &command->from);
 	if (rc == CL_SUCCESS)
 		rc = take_range(command, to, to_off, bytes, true, &command->to);
-	if (rc == CL_SUCCESS && command->from.root == command->to.root &&
-	    command->from.off < command->to.off + bytes && command->to.off < command->from.off + bytes)
+	if (rc == CL_SUCCESS && command->from.root == command->to.root && command->from.off < command->to.off + bytes &&
+	    command->to.off < command->from.off + bytes)
 		rc = CL_MEM_COPY_OVERLAP;
 	return end(command, rc, CL_COMMAND_COPY_BUFFER, CL_FALSE, event_p);
 }
@@ -195,8 +195,7 @@ static cl_int CL_API_CALL write_rect(cl_command_queue queue, cl_mem mem, cl_bool
 
 static cl_int CL_API_CALL copy_rect(cl_command_queue queue, cl_mem from, cl_mem to, const size_t *from_origin,
                                     const size_t *to_origin, const size_t *region, size_t from_row, size_t from_slice,
-                                    size_t to_row, size_t to_slice, cl_uint n, const cl_event *list,
-                                    cl_event *event_p)
+                                    size_t to_row, size_t to_slice, cl_uint n, const cl_event *list, cl_event *event_p)
 {
 	struct command *command;
 	cl_int rc = command_begin(queue, n, list, "copy of a rectangle", &command);

@@ -133,17 +133,28 @@ static cl_int CL_API_CALL get_info(cl_device_id id, cl_device_info what, size_t 
 	case CL_DEVICE_MAX_WORK_GROUP_SIZE:
 		most = group_items(device);
 		return answer(&most, sizeof most, room, out, bytes_p);
-	case CL_DEVICE_TYPE: return answer(&type, sizeof type, room, out, bytes_p);
-	case CL_DEVICE_HOST_UNIFIED_MEMORY: return answer(&no, sizeof no, room, out, bytes_p);
-	case CL_DEVICE_PARENT_DEVICE: return answer(&none, sizeof none, room, out, bytes_p);
-	case CL_DEVICE_PARTITION_MAX_SUB_DEVICES: return answer(&zero, sizeof zero, room, out, bytes_p);
-	case CL_DEVICE_REFERENCE_COUNT: return answer(&one, sizeof one, room, out, bytes_p);
-	case CL_DEVICE_SVM_CAPABILITIES: return answer(&coarse, sizeof coarse, room, out, bytes_p);
-	case CL_DEVICE_QUEUE_ON_HOST_PROPERTIES: return answer(&in_order, sizeof in_order, room, out, bytes_p);
-	case CL_DEVICE_QUEUE_ON_DEVICE_PROPERTIES: return answer(&nothing, sizeof nothing, room, out, bytes_p);
-	case CL_DEVICE_NAME: return name_of(device, room, out, bytes_p);
-	case CL_DEVICE_EXTENSIONS: return extensions_of(device, room, out, bytes_p);
-	default: return below->clGetDeviceInfo(device->below, what, room, out, bytes_p);
+	case CL_DEVICE_TYPE:
+		return answer(&type, sizeof type, room, out, bytes_p);
+	case CL_DEVICE_HOST_UNIFIED_MEMORY:
+		return answer(&no, sizeof no, room, out, bytes_p);
+	case CL_DEVICE_PARENT_DEVICE:
+		return answer(&none, sizeof none, room, out, bytes_p);
+	case CL_DEVICE_PARTITION_MAX_SUB_DEVICES:
+		return answer(&zero, sizeof zero, room, out, bytes_p);
+	case CL_DEVICE_REFERENCE_COUNT:
+		return answer(&one, sizeof one, room, out, bytes_p);
+	case CL_DEVICE_SVM_CAPABILITIES:
+		return answer(&coarse, sizeof coarse, room, out, bytes_p);
+	case CL_DEVICE_QUEUE_ON_HOST_PROPERTIES:
+		return answer(&in_order, sizeof in_order, room, out, bytes_p);
+	case CL_DEVICE_QUEUE_ON_DEVICE_PROPERTIES:
+		return answer(&nothing, sizeof nothing, room, out, bytes_p);
+	case CL_DEVICE_NAME:
+		return name_of(device, room, out, bytes_p);
+	case CL_DEVICE_EXTENSIONS:
+		return extensions_of(device, room, out, bytes_p);
+	default:
+		return below->clGetDeviceInfo(device->below, what, room, out, bytes_p);
 	}
 }
 

@@ -9,7 +9,7 @@
 #include <time.h>
 
 #define MAGIC 0x6d6f64656c657674u
-#define DEAD 0x6d6f64656c656e64u
+#define DEAD  0x6d6f64656c656e64u
 enum { KEPT = 1024 }; /* dead events are kept for so long, so that the use of one is found */
 
 static pthread_cond_t shown, to_call, to_show;

@@ -97,8 +97,8 @@ static cl_int CL_API_CALL release(cl_event handle)
 	return event != NULL ? CL_SUCCESS : CL_INVALID_EVENT;
 }
 
-static cl_int CL_API_CALL set_callback(cl_event handle, cl_int when,
-                                       void(CL_CALLBACK *fn)(cl_event, cl_int, void *), void *arg)
+static cl_int CL_API_CALL set_callback(cl_event handle, cl_int when, void(CL_CALLBACK *fn)(cl_event, cl_int, void *),
+                                       void *arg)
 {
 	struct callback *callback;
 

@@ -7,8 +7,8 @@
 #include <string.h>
 
 struct argument {
-	size_t bytes;   /* 0: not set yet */
-	void *value;    /* NULL: local memory */
+	size_t bytes;               /* 0: not set yet */
+	void *value;                /* NULL: local memory */
 	bool is_memory, is_pointer; /* the value is a cl_mem; the address of shared virtual memory */
 	bool only_reads;
 };
@@ -350,9 +350,8 @@ cl_int launch_run(struct launch *launch, cl_command_queue queue)
 	for (cl_uint i = 0; i < kernel->n && rc == CL_SUCCESS; i++) {
 		const struct argument *argument = &launch->args[i];
 
-		rc = argument->is_pointer
-		         ? below->clSetKernelArgSVMPointer(kernel->runs, i, *(void **)argument->value)
-		         : below->clSetKernelArg(kernel->runs, i, argument->bytes, argument->value);
+		rc = argument->is_pointer ? below->clSetKernelArgSVMPointer(kernel->runs, i, *(void **)argument->value)
+		                          : below->clSetKernelArg(kernel->runs, i, argument->bytes, argument->value);
 	}
 	if (rc == CL_SUCCESS)
 		rc = below->clEnqueueNDRangeKernel(queue, kernel->runs, launch->dims,

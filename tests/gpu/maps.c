@@ -14,8 +14,8 @@ static struct mapping *add_mapping(struct command *command, struct memory *root,
 
 	if (mapping == NULL)
 		return NULL;
-	*mapping = (struct mapping){ root->mappings, from, to, (flags & ~(cl_map_flags)CL_MAP_READ) != 0, false,
-		                       false };
+	*mapping =
+	    (struct mapping){ root->mappings, from, to, (flags & ~(cl_map_flags)CL_MAP_READ) != 0, false, false };
 	root->mappings = mapping;
 	command->kind = DO_MAP;
 	command->engine = ENGINE_DOWN;
@@ -128,8 +128,8 @@ static cl_int CL_API_CALL svm_map(cl_command_queue queue, cl_bool blocking, cl_m
 		return rc;
 	pthread_mutex_lock(&model_lock);
 	struct memory *root = memory_viewed_at(ptr);
-	if (root == NULL || root->handle != NULL ||
-	    bytes > root->bytes - (size_t)((unsigned char *)ptr - root->view) || bytes == 0)
+	if (root == NULL || root->handle != NULL || bytes > root->bytes - (size_t)((unsigned char *)ptr - root->view) ||
+	    bytes == 0)
 		rc = CL_INVALID_VALUE;
 	else if (add_mapping(command, root, (size_t)((unsigned char *)ptr - root->view),
 	                     (size_t)((unsigned char *)ptr - root->view) + bytes, flags) == NULL)
@@ -240,9 +240,7 @@ cl_int CL_API_CALL svm_copy(cl_command_queue queue, cl_bool blocking, void *to, 
 		rc = take_pointer(command, to, bytes, true, &command->to);
 	command->kind = DO_MOVE;
 	command->bytes = bytes;
-	command->engine = is_host(&command->to)     ? ENGINE_DOWN
-	                  : is_host(&command->from) ? ENGINE_UP
-	                                            : ENGINE_COMPUTE;
+	command->engine = is_host(&command->to) ? ENGINE_DOWN : is_host(&command->from) ? ENGINE_UP : ENGINE_COMPUTE;
 	if (rc == CL_SUCCESS)
 		return command_submit(command, CL_COMMAND_SVM_MEMCPY, blocking, event_p);
 	command_drop(command);

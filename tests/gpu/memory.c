@@ -166,8 +166,8 @@ static cl_mem CL_API_CALL create(cl_context handle, cl_mem_flags flags, size_t b
 	if (rc == CL_SUCCESS && (memory = memory_create(context, flags, bytes, host_ptr)) == NULL)
 		rc = CL_MEM_OBJECT_ALLOCATION_FAILURE;
 	if (rc == CL_SUCCESS)
-		memory->handle = below->clCreateBuffer(handle, access | CL_MEM_USE_HOST_PTR, memory->room,
-		                                       memory->device, &rc);
+		memory->handle =
+		    below->clCreateBuffer(handle, access | CL_MEM_USE_HOST_PTR, memory->room, memory->device, &rc);
 	if (rc == CL_SUCCESS) {
 		pthread_mutex_lock(&model_lock);
 		if (memory->host_ptr != NULL)
@@ -211,9 +211,14 @@ static cl_mem CL_API_CALL create_sub(cl_mem handle, cl_mem_flags flags, cl_buffe
 		cl_mem_flags kinds = CL_MEM_USE_HOST_PTR | CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR;
 		cl_mem_flags all = flags | ((flags & mask) == 0 ? parent->flags & mask : 0) |
 		                   ((flags & host) == 0 ? parent->flags & host : 0) | (parent->flags & kinds);
-		*memory = (struct memory){ .handle = sub, .parent = parent, .origin = region->origin,
-			                   .bytes = region->size, .context = parent->context, .flags = all,
-			                   .refs = 1, .uses = 1 };
+		*memory = (struct memory){ .handle = sub,
+			                   .parent = parent,
+			                   .origin = region->origin,
+			                   .bytes = region->size,
+			                   .context = parent->context,
+			                   .flags = all,
+			                   .refs = 1,
+			                   .uses = 1 };
 		if (parent->host_ptr != NULL)
 			memory->host_ptr = (unsigned char *)parent->host_ptr + region->origin;
 		pthread_mutex_lock(&model_lock);
@@ -283,12 +288,18 @@ static cl_int CL_API_CALL get_info(cl_mem handle, cl_mem_info what, size_t room,
 	pthread_mutex_unlock(&model_lock);
 	flags |= (flags & (CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY)) == 0 ? CL_MEM_READ_WRITE : 0;
 	switch (what) {
-	case CL_MEM_FLAGS: return answer(&flags, sizeof flags, room, out, bytes_p);
-	case CL_MEM_SIZE: return answer(&bytes, sizeof bytes, room, out, bytes_p);
-	case CL_MEM_HOST_PTR: return answer(&host_ptr, sizeof host_ptr, room, out, bytes_p);
-	case CL_MEM_MAP_COUNT: return answer(&maps, sizeof maps, room, out, bytes_p);
-	case CL_MEM_REFERENCE_COUNT: return answer(&refs, sizeof refs, room, out, bytes_p);
-	default: return below->clGetMemObjectInfo(handle, what, room, out, bytes_p);
+	case CL_MEM_FLAGS:
+		return answer(&flags, sizeof flags, room, out, bytes_p);
+	case CL_MEM_SIZE:
+		return answer(&bytes, sizeof bytes, room, out, bytes_p);
+	case CL_MEM_HOST_PTR:
+		return answer(&host_ptr, sizeof host_ptr, room, out, bytes_p);
+	case CL_MEM_MAP_COUNT:
+		return answer(&maps, sizeof maps, room, out, bytes_p);
+	case CL_MEM_REFERENCE_COUNT:
+		return answer(&refs, sizeof refs, room, out, bytes_p);
+	default:
+		return below->clGetMemObjectInfo(handle, what, room, out, bytes_p);
 	}
 }
 

@@ -37,7 +37,7 @@ extern const struct _cl_icd_dispatch *below;
 extern pthread_mutex_t model_lock;
 
 int64_t now_ns(void);
-uint64_t draw(void);            /* the next number of the seed; under the lock */
+uint64_t draw(void); /* the next number of the seed; under the lock */
 bool draw_one_in(unsigned n);
 
 /* Reports.  report: a sentence; the process ends with status 70.  refuse: a call that is not modelled. */
@@ -109,35 +109,35 @@ struct mapping {
 	struct mapping *next;
 	size_t from, to;
 	bool writes;
-	bool done; /* its map command has ended */
+	bool done;    /* its map command has ended */
 	bool leaving; /* its unmap is enqueued */
 };
 
 struct access;
 struct memory {
-	cl_mem handle;          /* NULL: shared virtual memory, whose pointer is view */
-	cl_uint usm;            /* CL_MEM_TYPE_..._INTEL; 0: no unified shared memory */
-	struct memory *parent;  /* of a sub-buffer */
+	cl_mem handle;         /* NULL: shared virtual memory, whose pointer is view */
+	cl_uint usm;           /* CL_MEM_TYPE_..._INTEL; 0: no unified shared memory */
+	struct memory *parent; /* of a sub-buffer */
 	size_t origin, bytes;
 	struct context *context;
 	cl_mem_flags flags;
 	void *host_ptr;
 	bool pinned;
-	unsigned refs, uses;    /* the caller's; of commands, maps and sub-buffers */
+	unsigned refs, uses; /* the caller's; of commands, maps and sub-buffers */
 	/* what follows: of a buffer that is no sub-buffer */
 	unsigned char *device, *view;
-	size_t room;            /* of either */
+	size_t room; /* of either */
 	struct mapping *mappings;
 	struct access *accesses;
-	struct memory *next;    /* all that have a view */
+	struct memory *next; /* all that have a view */
 };
 struct memory *memory_of(cl_mem handle);
 struct memory *memory_create(struct context *context, cl_mem_flags flags, size_t bytes, void *host_ptr);
 bool memory_show(struct memory *root);
 struct memory *memory_root(struct memory *memory, size_t *off);
-struct memory *memory_viewed_at(const void *ptr);       /* whose view holds ptr, or NULL */
+struct memory *memory_viewed_at(const void *ptr); /* whose view holds ptr, or NULL */
 void memory_use(struct memory *memory);
-bool memory_unuse(struct memory *memory);               /* true: memory_destroy it, without the lock */
+bool memory_unuse(struct memory *memory); /* true: memory_destroy it, without the lock */
 void memory_destroy(struct memory *memory);
 void memory_scramble(struct memory *root, size_t from, size_t to);
 
@@ -222,8 +222,8 @@ struct event {
 	struct context *context;
 	struct queue *queue; /* NULL: a user event */
 	cl_command_type type;
-	cl_int status;       /* what the host sees */
-	bool ended;          /* what the device sees */
+	cl_int status; /* what the host sees */
+	bool ended;    /* what the device sees */
 	cl_int result;
 	int64_t end_ns;
 	cl_ulong times[4];
@@ -239,7 +239,7 @@ struct event *event_create(struct context *context, struct queue *queue, cl_comm
 void event_retain(struct event *event);
 void event_unref(struct event *event);
 void event_end(struct event *event, cl_int result, int64_t end_ns); /* the device's side; the host sees it late */
-void event_show(struct event *event);                                /* the host sees the end */
+void event_show(struct event *event);                               /* the host sees the end */
 cl_int event_wait(struct event *event, const char *call);           /* releases the lock meanwhile */
 void blocking_call(const char *call);                               /* reports it in a callback */
 void events_start(void);

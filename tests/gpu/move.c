@@ -130,12 +130,23 @@ cl_int command_move(struct command *command)
 		}
 	count(command);
 	switch (command->kind) {
-	case DO_NOTHING: break;
-	case DO_MOVE: memmove(address(&command->to), address(&command->from), command->bytes); break;
-	case DO_RECT: move_rect(command); break;
-	case DO_FILL: fill(command); break;
-	case DO_MAP: map(command); break;
-	case DO_UNMAP: unmap(command); break;
+	case DO_NOTHING:
+		break;
+	case DO_MOVE:
+		memmove(address(&command->to), address(&command->from), command->bytes);
+		break;
+	case DO_RECT:
+		move_rect(command);
+		break;
+	case DO_FILL:
+		fill(command);
+		break;
+	case DO_MAP:
+		map(command);
+		break;
+	case DO_UNMAP:
+		unmap(command);
+		break;
 	case DO_KERNEL:
 		return launch_run(command->launch, context_queue(command->queue->context, command->queue->device));
 	}

@@ -30,14 +30,22 @@ static const struct {
 	const char *name;
 	double *value;
 } numbers[] = {
-	{ "latency_us", &options.latency_us }, { "gbps", &options.gbps },
-	{ "pinned", &options.pinned },         { "pageable", &options.pageable },
-	{ "device_gbps", &options.device_gbps }, { "items_per_us", &options.items_per_us },
-	{ "jitter_us", &options.jitter_us },   { "late_us", &options.late_us },
-	{ "seed", &options.seed },             { "devices", &options.devices },
-	{ "polls", &options.polls },           { "unflushed_ms", &options.unflushed_ms },
-	{ "groups", &options.groups },         { "stats", &options.stats },
-	{ "group_items", &options.group_items }, { "kernel_items", &options.kernel_items },
+	{ "latency_us", &options.latency_us },
+	{ "gbps", &options.gbps },
+	{ "pinned", &options.pinned },
+	{ "pageable", &options.pageable },
+	{ "device_gbps", &options.device_gbps },
+	{ "items_per_us", &options.items_per_us },
+	{ "jitter_us", &options.jitter_us },
+	{ "late_us", &options.late_us },
+	{ "seed", &options.seed },
+	{ "devices", &options.devices },
+	{ "polls", &options.polls },
+	{ "unflushed_ms", &options.unflushed_ms },
+	{ "groups", &options.groups },
+	{ "stats", &options.stats },
+	{ "group_items", &options.group_items },
+	{ "kernel_items", &options.kernel_items },
 };
 
 static uint64_t state;

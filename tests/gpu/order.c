@@ -91,8 +91,8 @@ static void compare(struct access **link, const struct touch *touch, const struc
 			report("race",
 			       "a %s and a %s touch the same %s without an order between them "
 			       "(bytes %zu to %zu and %zu to %zu)",
-			       what, access->what, touch->root != NULL ? "buffer" : "host memory",
-			       (size_t)touch->from, (size_t)touch->to, (size_t)access->from, (size_t)access->to);
+			       what, access->what, touch->root != NULL ? "buffer" : "host memory", (size_t)touch->from,
+			       (size_t)touch->to, (size_t)access->from, (size_t)access->to);
 		link = &access->next;
 	}
 }
@@ -103,7 +103,7 @@ static void remember(const struct command *command, const struct touch *touch)
 
 	if (access == NULL)
 		return;
-	*access = (struct access){ *list, touch->from, touch->to, touch->writes, command->queue->slot,
+	*access = (struct access){ *list,          touch->from,  touch->to, touch->writes, command->queue->slot,
 		                   command->index, command->what };
 	*list = access;
 }

@@ -45,7 +45,7 @@ static void polled(struct session *s, bool fault)
 }
 
 static const char source[] = "kernel void add(global int *to, global const int *from) {"
-                             "to[get_global_id(0)] += from[get_global_id(0)]; }";
+			     "to[get_global_id(0)] += from[get_global_id(0)]; }";
 
 /* A kernel writes what a read of another queue takes; what it only reads may be read. */
 static void kernel_races(struct session *s, bool fault)
@@ -296,11 +296,21 @@ static const struct {
 	const char *name;
 	void (*fn)(struct session *s, bool fault);
 } all[] = {
-	{ "two_queues", two_queues }, { "polled", polled },               { "kernel", kernel_races },
-	{ "same_host", same_host },   { "changed", changed },             { "mapped", mapped },
-	{ "unmapped_host", unmapped_host }, { "pinned_freed", pinned_freed }, { "svm_freed", svm_freed },
-	{ "released_twice", released_twice }, { "unflushed", unflushed }, { "never_flushed", never_flushed },
-	{ "callback", callback },     { "groups", groups },               { "polls", polls },
+	{ "two_queues", two_queues },
+	{ "polled", polled },
+	{ "kernel", kernel_races },
+	{ "same_host", same_host },
+	{ "changed", changed },
+	{ "mapped", mapped },
+	{ "unmapped_host", unmapped_host },
+	{ "pinned_freed", pinned_freed },
+	{ "svm_freed", svm_freed },
+	{ "released_twice", released_twice },
+	{ "unflushed", unflushed },
+	{ "never_flushed", never_flushed },
+	{ "callback", callback },
+	{ "groups", groups },
+	{ "polls", polls },
 	{ "refused", refused },
 };
 

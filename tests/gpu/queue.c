@@ -70,8 +70,13 @@ static cl_command_queue create_with(cl_context handle, cl_device_id id, cl_comma
 	else if ((queue = calloc(1, sizeof *queue)) == NULL)
 		rc = CL_OUT_OF_HOST_MEMORY;
 	if (rc == CL_SUCCESS) {
-		*queue = (struct queue){ .magic = MAGIC, .refs = 1, .uses = 1, .context = context, .device = device,
-			                 .properties = properties, .next = queues };
+		*queue = (struct queue){ .magic = MAGIC,
+			                 .refs = 1,
+			                 .uses = 1,
+			                 .context = context,
+			                 .device = device,
+			                 .properties = properties,
+			                 .next = queues };
 		queue->slot = clock_slot_take(&queue->index);
 		queues = queue;
 	}

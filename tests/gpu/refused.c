@@ -23,7 +23,8 @@
 		memcpy(&mine->call, &fn, sizeof fn);                                                                   \
 	} while (0);
 
-/* clang-format off: it never comes to an end with these */
+/* clang-format never comes to an end with these. */
+/* clang-format off */
 #define INTS(X)                                                                                                        \
 	X(clCreateSubDevices) X(clEnqueueReadImage) X(clEnqueueWriteImage) X(clEnqueueCopyImage)                       \
 	X(clEnqueueCopyImageToBuffer) X(clEnqueueCopyBufferToImage) X(clEnqueueFillImage) X(clEnqueueNativeKernel)     \

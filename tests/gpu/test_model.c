@@ -66,8 +66,8 @@ static void test_map(void **state)
 	cl_mem mem = session_buffer(&s, CL_MEM_READ_WRITE, BYTES);
 	memset(host, 1, BYTES);
 	OK(clEnqueueWriteBuffer(s.queues[0], mem, CL_TRUE, 0, BYTES, host, 0, NULL, NULL));
-	unsigned char *ptr = clEnqueueMapBuffer(s.queues[0], mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 100, 1000, 0,
-	                                        NULL, NULL, &rc);
+	unsigned char *ptr =
+	    clEnqueueMapBuffer(s.queues[0], mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 100, 1000, 0, NULL, NULL, &rc);
 	OK(rc);
 	assert_int_equal(ptr[0], 1);
 	memset(ptr, 2, 1000);
@@ -314,9 +314,11 @@ static void test_usm(void **state)
 	assert_false(is_readable(far));
 	assert_true(is_readable(near));
 	memset(near, 3, BYTES);
-	cl_kernel kernel = session_kernel(
-	    &s, "kernel void sum(global uchar *to, global const uchar *from) { to[get_global_id(0)] += "
-	        "from[get_global_id(0)]; }", "sum");
+	cl_kernel kernel =
+	    session_kernel(&s,
+	                   "kernel void sum(global uchar *to, global const uchar *from) { to[get_global_id(0)] += "
+	                   "from[get_global_id(0)]; }",
+	                   "sum");
 	OK(copy(s.queues[0], CL_FALSE, far + 100, near, BYTES, 0, NULL, NULL));
 	OK(set_argument(kernel, 0, far + 100));
 	OK(set_argument(kernel, 1, near));

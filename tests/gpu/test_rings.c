@@ -17,13 +17,13 @@
 
 enum { N = 2, MOMENT_US = 50, MANY_SLEEPS = 300, LONG_US = 30 * 1000 * 1000 };
 
-static atomic_bool armed;           /* the next read is the slow one */
-static _Atomic(cl_event) slow;      /* its event, until it is completed */
-static _Atomic cl_int outcome;      /* what it then says */
-static atomic_int watched;          /* callbacks that the library has set */
-static atomic_bool swallows;        /* they are never made, and sleeps are as long as the library says */
-static atomic_int sleeps;           /* before the slow read is completed */
-static _Atomic int64_t longest_us;  /* that the library wanted to sleep while it was under way */
+static atomic_bool armed;          /* the next read is the slow one */
+static _Atomic(cl_event) slow;     /* its event, until it is completed */
+static _Atomic cl_int outcome;     /* what it then says */
+static atomic_int watched;         /* callbacks that the library has set */
+static atomic_bool swallows;       /* they are never made, and sleeps are as long as the library says */
+static atomic_int sleeps;          /* before the slow read is completed */
+static _Atomic int64_t longest_us; /* that the library wanted to sleep while it was under way */
 
 cl_int __real_clEnqueueReadBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t off, size_t bytes,
                                   void *to, cl_uint n, const cl_event *list, cl_event *event_p);
@@ -111,8 +111,8 @@ static void call(struct world *world, int rank, choir_comm *comm, void *arg)
 	choir_call by_host = CHOIR_CALL_INIT;
 
 	by_host.options = "algorithm=twoshot";
-	OK(choir_allreduce(comm, trial->in[rank].buffer, trial->out[rank].buffer, trial->count, CHOIR_F32,
-	                   CHOIR_OP_SUM, &by_host, &event));
+	OK(choir_allreduce(comm, trial->in[rank].buffer, trial->out[rank].buffer, trial->count, CHOIR_F32, CHOIR_OP_SUM,
+	                   &by_host, &event));
 	IS(choir_event_wait(event, -1), trial->outcome == CL_COMPLETE ? CHOIR_SUCCESS : CHOIR_OPENCL);
 	choir_event_release(event);
 }

@@ -119,10 +119,14 @@ static cl_int CL_API_CALL get_info(cl_context context, const void *ptr, cl_mem_i
 	}
 	pthread_mutex_unlock(&model_lock);
 	switch (what) {
-	case CL_MEM_ALLOC_TYPE_INTEL: return answer(&kind, sizeof kind, room, out, bytes_p);
-	case CL_MEM_ALLOC_BASE_PTR_INTEL: return answer(&base, sizeof base, room, out, bytes_p);
-	case CL_MEM_ALLOC_SIZE_INTEL: return answer(&bytes, sizeof bytes, room, out, bytes_p);
-	default: return CL_INVALID_VALUE;
+	case CL_MEM_ALLOC_TYPE_INTEL:
+		return answer(&kind, sizeof kind, room, out, bytes_p);
+	case CL_MEM_ALLOC_BASE_PTR_INTEL:
+		return answer(&base, sizeof base, room, out, bytes_p);
+	case CL_MEM_ALLOC_SIZE_INTEL:
+		return answer(&bytes, sizeof bytes, room, out, bytes_p);
+	default:
+		return CL_INVALID_VALUE;
 	}
 }
 
@@ -140,9 +144,12 @@ void *usm_function(const char *name)
 		const char *name;
 		const void *fn_p;
 	} functions[] = {
-		{ "clHostMemAllocINTEL", &host_fn },     { "clSharedMemAllocINTEL", &shared_fn },
-		{ "clDeviceMemAllocINTEL", &device_fn }, { "clMemFreeINTEL", &free_fn },
-		{ "clGetMemAllocInfoINTEL", &info_fn },  { "clEnqueueMemcpyINTEL", &copy_fn },
+		{ "clHostMemAllocINTEL", &host_fn },
+		{ "clSharedMemAllocINTEL", &shared_fn },
+		{ "clDeviceMemAllocINTEL", &device_fn },
+		{ "clMemFreeINTEL", &free_fn },
+		{ "clGetMemAllocInfoINTEL", &info_fn },
+		{ "clEnqueueMemcpyINTEL", &copy_fn },
 		{ "clSetKernelArgMemPointerINTEL", &argument_fn },
 	};
 	void *fn = NULL;

@@ -11,18 +11,18 @@
 
 #include "dev/device_impl.h"
 
-#define assert_ok(expr)                                                \
-	do {                                                           \
-		if ((expr) != CHOIR_SUCCESS)                           \
-			fail_msg("%s: %s", #expr, choir_last_error()); \
+#define assert_ok(expr)                                                                                                \
+	do {                                                                                                           \
+		if ((expr) != CHOIR_SUCCESS)                                                                           \
+			fail_msg("%s: %s", #expr, choir_last_error());                                                 \
 	} while (0)
 
 /* The call fails with that status, and its sentence contains part. */
-#define assert_fails(expr, status, part)                                                       \
-	do {                                                                                   \
-		assert_int_equal(expr, status);                                                \
-		if (strstr(choir_last_error(), part) == NULL)                                  \
-			fail_msg("%s: '%s' says nothing of '%s'", #expr, choir_last_error(), part); \
+#define assert_fails(expr, status, part)                                                                               \
+	do {                                                                                                           \
+		assert_int_equal(expr, status);                                                                        \
+		if (strstr(choir_last_error(), part) == NULL)                                                          \
+			fail_msg("%s: '%s' says nothing of '%s'", #expr, choir_last_error(), part);                    \
 	} while (0)
 
 extern choir_device *fixture_device; /* the default device, class as probed */

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #define OPTIONS "-D DTYPE=I32 -D OP=SUM"
-#define MS INT64_C(1000000)
+#define MS      INT64_C(1000000)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
@@ -19,12 +19,12 @@ static bool hangs;
 static char folder[] = "/tmp/choir-test-build-XXXXXX", path[64];
 
 cl_int __real_clBuildProgram(cl_program program, cl_uint n, const cl_device_id *devices, const char *options,
-                             void (CL_CALLBACK *notify)(cl_program, void *), void *ctx);
+                             void(CL_CALLBACK *notify)(cl_program, void *), void *ctx);
 cl_int __wrap_clBuildProgram(cl_program program, cl_uint n, const cl_device_id *devices, const char *options,
-                             void (CL_CALLBACK *notify)(cl_program, void *), void *ctx);
+                             void(CL_CALLBACK *notify)(cl_program, void *), void *ctx);
 
 cl_int __wrap_clBuildProgram(cl_program program, cl_uint n, const cl_device_id *devices, const char *options,
-                             void (CL_CALLBACK *notify)(cl_program, void *), void *ctx)
+                             void(CL_CALLBACK *notify)(cl_program, void *), void *ctx)
 {
 	pthread_mutex_lock(&lock);
 	while (hangs)

@@ -145,10 +145,13 @@ static void test_retain(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_create_arguments), cmocka_unit_test(test_environment),
+		cmocka_unit_test(test_create_arguments),
+		cmocka_unit_test(test_environment),
 		cmocka_unit_test(test_queue),
-		cmocka_unit_test(test_default_choice),   cmocka_unit_test(test_json),
-		cmocka_unit_test(test_retain),           cmocka_unit_test(test_errors_have_names),
+		cmocka_unit_test(test_default_choice),
+		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_retain),
+		cmocka_unit_test(test_errors_have_names),
 	};
 	int failed = cmocka_run_group_tests_name("device", tests, fixture_set_up, fixture_tear_down);
 

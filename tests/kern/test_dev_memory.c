@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SIZE 100003
-#define AT 1001
+#define SIZE  100003
+#define AT    1001
 #define BYTES 70001
 
 static const choir_memory_class classes[] = { CHOIR_CLASS_DIRECT, CHOIR_CLASS_MAP, CHOIR_CLASS_STAGE };
@@ -264,9 +264,9 @@ static void test_usm(void **state)
 	clHostMemAllocINTEL_fn host_alloc =
 	    (clHostMemAllocINTEL_fn)clGetExtensionFunctionAddressForPlatform(platform, "clHostMemAllocINTEL");
 	clDeviceMemAllocINTEL_fn device_alloc =
-		(clDeviceMemAllocINTEL_fn)clGetExtensionFunctionAddressForPlatform(platform, "clDeviceMemAllocINTEL");
+	    (clDeviceMemAllocINTEL_fn)clGetExtensionFunctionAddressForPlatform(platform, "clDeviceMemAllocINTEL");
 	clSharedMemAllocINTEL_fn shared_alloc =
-		(clSharedMemAllocINTEL_fn)clGetExtensionFunctionAddressForPlatform(platform, "clSharedMemAllocINTEL");
+	    (clSharedMemAllocINTEL_fn)clGetExtensionFunctionAddressForPlatform(platform, "clSharedMemAllocINTEL");
 	clMemFreeINTEL_fn usm_free =
 	    (clMemFreeINTEL_fn)clGetExtensionFunctionAddressForPlatform(platform, "clMemFreeINTEL");
 
@@ -380,9 +380,8 @@ static void test_events(void **state)
 }
 
 const struct CMUnitTest memory_tests[] = {
-	cmocka_unit_test(test_classes),     cmocka_unit_test(test_ways),   cmocka_unit_test(test_copy_limits),
-	cmocka_unit_test(test_what_kernels_may),
-	cmocka_unit_test(test_svm),         cmocka_unit_test(test_usm),    cmocka_unit_test(test_memory_create),
-	cmocka_unit_test(test_memory_wrap), cmocka_unit_test(test_events),
+	cmocka_unit_test(test_classes),          cmocka_unit_test(test_ways),        cmocka_unit_test(test_copy_limits),
+	cmocka_unit_test(test_what_kernels_may), cmocka_unit_test(test_svm),         cmocka_unit_test(test_usm),
+	cmocka_unit_test(test_memory_create),    cmocka_unit_test(test_memory_wrap), cmocka_unit_test(test_events),
 };
 const size_t n_memory_tests = sizeof memory_tests / sizeof *memory_tests;

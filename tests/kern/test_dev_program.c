@@ -162,10 +162,7 @@ static void test_threads(void **state)
 }
 
 const struct CMUnitTest program_tests[] = {
-	cmocka_unit_test(test_embedded),
-	cmocka_unit_test(test_take_and_give),
-	cmocka_unit_test(test_failures),
-	cmocka_unit_test(test_many_groups),
-	cmocka_unit_test(test_threads),
+	cmocka_unit_test(test_embedded),    cmocka_unit_test(test_take_and_give), cmocka_unit_test(test_failures),
+	cmocka_unit_test(test_many_groups), cmocka_unit_test(test_threads),
 };
 const size_t n_program_tests = sizeof program_tests / sizeof *program_tests;

@@ -11,7 +11,7 @@
 #include "reference.h"
 
 #define DTYPE BF16 /* for the conversions, which are the same for all */
-#define OP SUM
+#define OP    SUM
 #include "ops.h"
 #undef DTYPE
 #undef OP
@@ -20,10 +20,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_SRC 17
+#define MAX_SRC      17
 #define NOT_IN_PLACE MAX_SRC
-#define SENTINELS 64
-#define SENTINEL 0xa5
+#define SENTINELS    64
+#define SENTINEL     0xa5
 
 static void *take(size_t bytes)
 {
@@ -241,7 +241,7 @@ static void test_by_hand(void **state)
 	                                   .final = last,                                                              \
 	                                   .n_ranks = n,                                                               \
 	                                   .n_dst = 1,                                                                 \
-	                                   .nt_from = 1,                                                           \
+	                                   .nt_from = 1,                                                               \
 	                                   .count = 1 },                                                               \
 	            (void *[]){ &out }, (const void *[]){ &a0, &a1 })
 	REDUCE(signed8_out, CHOIR_I8, CHOIR_OP_SUM, 2, false, signed8[0], signed8[1]);

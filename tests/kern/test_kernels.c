@@ -14,16 +14,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_SRC 17
+#define MAX_SRC   17
 #define MAX_COUNT 4099
 #define MAX_BYTES (MAX_COUNT * 16)
-#define MARGIN 256 /* bytes before and after an operand */
-#define SENTINEL 0xa5
+#define MARGIN    256 /* bytes before and after an operand */
+#define SENTINEL  0xa5
 
-#define assert_ok(expr)                                                    \
-	do {                                                               \
-		if ((expr) != CHOIR_SUCCESS)                               \
-			fail_msg("%s: %s", #expr, choir_last_error()); \
+#define assert_ok(expr)                                                                                                \
+	do {                                                                                                           \
+		if ((expr) != CHOIR_SUCCESS)                                                                           \
+			fail_msg("%s: %s", #expr, choir_last_error());                                                 \
 	} while (0)
 
 struct fixture {

@@ -13,7 +13,7 @@
 #include "reference.h"
 
 #define DTYPE F8E4M3 /* for the conversions, which are the same for all */
-#define OP SUM
+#define OP    SUM
 #include "ops.h"
 #undef DTYPE
 #undef OP
@@ -26,11 +26,16 @@ static uint8_t left[PAIRS], right[PAIRS], want[PAIRS], got[PAIRS];
 static double combined(choir_op op, double a, double b)
 {
 	switch (op) {
-	case CHOIR_OP_PROD: return a * b;
-	case CHOIR_OP_MEAN: return (a + b) / 2;
-	case CHOIR_OP_MIN: return isnan(a) || isnan(b) ? NAN : b < a ? b : a;
-	case CHOIR_OP_MAX: return isnan(a) || isnan(b) ? NAN : b > a ? b : a;
-	default: return a + b;
+	case CHOIR_OP_PROD:
+		return a * b;
+	case CHOIR_OP_MEAN:
+		return (a + b) / 2;
+	case CHOIR_OP_MIN:
+		return isnan(a) || isnan(b) ? NAN : b < a ? b : a;
+	case CHOIR_OP_MAX:
+		return isnan(a) || isnan(b) ? NAN : b > a ? b : a;
+	default:
+		return a + b;
 	}
 }
 
@@ -39,8 +44,8 @@ static void make_table(choir_dtype dtype, choir_op op)
 	for (int i = 0; i < PAIRS; i++) {
 		left[i] = (uint8_t)(i / CODES);
 		right[i] = (uint8_t)(i % CODES);
-		want[i] = reference_to_f8(dtype, combined(op, reference_from_f8(dtype, left[i]),
-		                                          reference_from_f8(dtype, right[i])));
+		want[i] = reference_to_f8(
+		    dtype, combined(op, reference_from_f8(dtype, left[i]), reference_from_f8(dtype, right[i])));
 	}
 }
 

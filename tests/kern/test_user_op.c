@@ -99,8 +99,8 @@ static void test_sources_that_are_destinations(void **state)
 
 	(void)state;
 	for (int i = 0; i < 400; i++) {
-		struct reduce_call call = call_of(op, 1 + (uint32_t)random_below(&seed, MOST),
-		                                  1 + (uint32_t)random_below(&seed, MOST));
+		struct reduce_call call =
+		    call_of(op, 1 + (uint32_t)random_below(&seed, MOST), 1 + (uint32_t)random_below(&seed, MOST));
 		const void *src[MOST];
 		void *dst[MOST];
 

@@ -25,7 +25,7 @@ void case_funneled(struct job *job);  /* MPI_THREAD_FUNNELED on one machine */
 /* the same at MPI_THREAD_FUNNELED, where it cannot be */
 void case_starts_refused(struct job *job);
 
-void case_refused(struct job *job);   /* MPI_THREAD_FUNNELED on several */
+void case_refused(struct job *job); /* MPI_THREAD_FUNNELED on several */
 
 /* case_killed: rank 1 kills itself in the middle; the others print a line each and leave without MPI_Finalize.  Never
  * returns. */

@@ -52,10 +52,14 @@ static choir_status call_differently(choir_comm *comm, int32_t *data, int how, i
 	choir_buffer buffer = choir_host(data);
 
 	switch (how) {
-	case 0: return choir_allreduce(comm, buffer, buffer, COUNT - 1, CHOIR_I32, CHOIR_OP_SUM, NULL, event_p);
-	case 1: return choir_allreduce(comm, buffer, buffer, COUNT, CHOIR_I32, CHOIR_OP_MAX, NULL, event_p);
-	case 2: return choir_broadcast(comm, buffer, buffer, COUNT, CHOIR_I32, another, NULL, event_p);
-	default: return choir_barrier(comm, NULL, event_p);
+	case 0:
+		return choir_allreduce(comm, buffer, buffer, COUNT - 1, CHOIR_I32, CHOIR_OP_SUM, NULL, event_p);
+	case 1:
+		return choir_allreduce(comm, buffer, buffer, COUNT, CHOIR_I32, CHOIR_OP_MAX, NULL, event_p);
+	case 2:
+		return choir_broadcast(comm, buffer, buffer, COUNT, CHOIR_I32, another, NULL, event_p);
+	default:
+		return choir_barrier(comm, NULL, event_p);
 	}
 }
 

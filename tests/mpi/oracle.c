@@ -79,15 +79,26 @@ static void square(choir_dtype dtype, void *data, size_t count)
 		((type *)data)[i] = (type)((wide)((type *)data)[i] * (wide)((type *)data)[i]);                         \
 	break
 	switch (dtype) {
-	case CHOIR_I8: SQUARE(int8_t, int);
-	case CHOIR_U8: SQUARE(uint8_t, int);
-	case CHOIR_I16: SQUARE(int16_t, int);
-	case CHOIR_U16: SQUARE(uint16_t, uint32_t);
-	case CHOIR_I32: case CHOIR_U32: SQUARE(uint32_t, uint32_t);
-	case CHOIR_I64: case CHOIR_U64: SQUARE(uint64_t, uint64_t);
-	case CHOIR_F32: SQUARE(float, float);
-	case CHOIR_F64: SQUARE(double, double);
-	default: break;
+	case CHOIR_I8:
+		SQUARE(int8_t, int);
+	case CHOIR_U8:
+		SQUARE(uint8_t, int);
+	case CHOIR_I16:
+		SQUARE(int16_t, int);
+	case CHOIR_U16:
+		SQUARE(uint16_t, uint32_t);
+	case CHOIR_I32:
+	case CHOIR_U32:
+		SQUARE(uint32_t, uint32_t);
+	case CHOIR_I64:
+	case CHOIR_U64:
+		SQUARE(uint64_t, uint64_t);
+	case CHOIR_F32:
+		SQUARE(float, float);
+	case CHOIR_F64:
+		SQUARE(double, double);
+	default:
+		break;
 	}
 #undef SQUARE
 }

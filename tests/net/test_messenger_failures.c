@@ -282,10 +282,13 @@ static void a_send_in_flight_is_lost(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(strangers_are_refused),    cmocka_unit_test(abort_ends_sends),
+		cmocka_unit_test(strangers_are_refused),
+		cmocka_unit_test(abort_ends_sends),
 		cmocka_unit_test(a_send_without_memory_is_not_the_end),
-		cmocka_unit_test(a_lost_endpoint_is_not_the_end), cmocka_unit_test(a_send_in_flight_is_lost),
-		cmocka_unit_test(detach_forgets_in_flight), cmocka_unit_test(closing_with_sends_in_flight_is_safe),
+		cmocka_unit_test(a_lost_endpoint_is_not_the_end),
+		cmocka_unit_test(a_send_in_flight_is_lost),
+		cmocka_unit_test(detach_forgets_in_flight),
+		cmocka_unit_test(closing_with_sends_in_flight_is_safe),
 		cmocka_unit_test(a_failure_is_final),
 	};
 

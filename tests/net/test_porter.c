@@ -196,9 +196,8 @@ static void send_nonsense(int stranger, struct sockaddr_un *to, socklen_t to_byt
 		                  .msg_control = &control,
 		                  .msg_controllen = sizeof control };
 
-	control.head = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof both),
-		                         .cmsg_level = SOL_SOCKET,
-		                         .cmsg_type = SCM_RIGHTS };
+	control.head =
+	    (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof both), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS };
 	memcpy(CMSG_DATA(&control.head), both, sizeof both);
 	(void)!sendmsg(stranger, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
 }

@@ -173,8 +173,8 @@ static void inline_rounds(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(every_row), cmocka_unit_test(a_wait_becomes_slow),
-		                            cmocka_unit_test(ends), cmocka_unit_test(inline_rounds),
+	const struct CMUnitTest tests[] = { cmocka_unit_test(every_row),    cmocka_unit_test(a_wait_becomes_slow),
+		                            cmocka_unit_test(ends),         cmocka_unit_test(inline_rounds),
 		                            cmocka_unit_test(a_taken_core), cmocka_unit_test(a_core_taken_by_others) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,7 +6,7 @@
 #include "plan/checker.h"
 
 #define CASE_MAX_RANKS 32
-#define CASE_LAYOUTS 6
+#define CASE_LAYOUTS   6
 
 /* case_layout: fills node_of for layout number `which`; false if n ranks cannot be laid out so (or it was tried
  * before). */

@@ -25,7 +25,9 @@ static bool verdict(struct world *world, choir_status st)
 
 static struct plan_team team_of(const struct world *world, const struct plan_rank *ranks)
 {
-	return (struct plan_team){ .n = world->n, .ranks = ranks, .slot_bytes = world->ins[0].slot_bytes,
+	return (struct plan_team){ .n = world->n,
+		                   .ranks = ranks,
+		                   .slot_bytes = world->ins[0].slot_bytes,
 		                   .message_bytes = world->ins[0].message_bytes };
 }
 

@@ -8,18 +8,18 @@
 /* What is to be built; all ranks alike but for `me`. */
 struct check_case {
 	int n;
-	const int *node_of;   /* [n], NULL = one node */
+	const int *node_of; /* [n], NULL = one node */
 	uint64_t elem_bytes, bytes;
 	const uint64_t *block_bytes;
-	bool displaced;       /* allgatherv, alltoallv: each rank wants the blocks in another order, with gaps */
-	int root;             /* p2p: the receiver; rank 0 sends */
+	bool displaced; /* allgatherv, alltoallv: each rank wants the blocks in another order, with gaps */
+	int root;       /* p2p: the receiver; rank 0 sends */
 	bool in_place;
-	bool in_place_start;  /* reduce_scatter: RECV is the start of SEND, not block me */
+	bool in_place_start; /* reduce_scatter: RECV is the start of SEND, not block me */
 	bool send_staged, recv_staged;
 	uint64_t slot_bytes, message_bytes, device_bytes;
-	bool scaled;          /* premul_sum, where the algorithm scales by itself */
-	bool lists;           /* on the device: SEND and RECV are lists of buffers */
-	uint8_t order;        /* of rings: a ring_order */
+	bool scaled;   /* premul_sum, where the algorithm scales by itself */
+	bool lists;    /* on the device: SEND and RECV are lists of buffers */
+	uint8_t order; /* of rings: a ring_order */
 };
 
 struct world {
@@ -28,9 +28,9 @@ struct world {
 	struct layout layout;
 	struct algo_in *ins;
 	struct plan *plans;
-	uint64_t *displacements; /* [n * n] */
+	uint64_t *displacements;      /* [n * n] */
 	uint64_t *send_displacements; /* [n * n] alltoallv */
-	char why[512];           /* the first thing found wrong */
+	char why[512];                /* the first thing found wrong */
 };
 
 /* layout_make, layout_free: a layout with the given node of each rank (NULL = all on one). */

@@ -14,9 +14,9 @@
 
 #include <cmocka.h>
 
-#define SLOT_BYTES 4096
+#define SLOT_BYTES    4096
 #define MESSAGE_BYTES 256
-#define ELEM_BYTES 4
+#define ELEM_BYTES    4
 /* From so many ranks on modes take turns (one a count, layout and n), and so do elements of other sizes. */
 #define MANY     6
 #define MOST_OWN 9
@@ -140,8 +140,8 @@ static void check_counts(const struct algorithm *algorithm, struct check_case c,
 		if (c.n >= CROWD && n_counts > 1 && (i + turn + c.n) % n_counts % 3 != 0)
 			continue;
 		/* Blocks of these come n times over. */
-		bool per_rank = collective_sends_blocks(algorithm->collective) ||
-		                collective_recvs_blocks(algorithm->collective);
+		bool per_rank =
+		    collective_sends_blocks(algorithm->collective) || collective_recvs_blocks(algorithm->collective);
 
 		if (per_rank && c.n > 3 && counts[i] * c.elem_bytes >= c.slot_bytes)
 			counts[i] = counts[i] / (uint64_t)c.n + 1;
@@ -292,10 +292,10 @@ static void chunks_fit_the_bus(void **state)
 	static const struct {
 		uint64_t command_bytes, bytes, commands, chunks; /* 0 = of 256 KB */
 	} rows[] = {
-		{ 0, 1 << 30, 1, 0 },           { 0, 1 << 30, 8, 0 },            { 40000, 40000, 1, 1 },
-		{ 40000, 100000, 1, 1 },        { 40000, 4 * 40000, 1, 2 },      { 40000, 16 << 20, 1, 20 },
-		{ 40000, 16 << 20, 4, 10 },     { 160000, 16 << 20, 1, 10 },     { 1 << 20, 16 << 20, 1, 4 },
-		{ 1 << 20, 1 << 20, 1, 1 },     { 4096, 64 << 20, 1, 128 },      { 40000, 0, 1, 1 },
+		{ 0, 1 << 30, 1, 0 },       { 0, 1 << 30, 8, 0 },        { 40000, 40000, 1, 1 },
+		{ 40000, 100000, 1, 1 },    { 40000, 4 * 40000, 1, 2 },  { 40000, 16 << 20, 1, 20 },
+		{ 40000, 16 << 20, 4, 10 }, { 160000, 16 << 20, 1, 10 }, { 1 << 20, 16 << 20, 1, 4 },
+		{ 1 << 20, 1 << 20, 1, 1 }, { 4096, 64 << 20, 1, 128 },  { 40000, 0, 1, 1 },
 	};
 
 	(void)state;
@@ -400,12 +400,11 @@ static void names_are_found(void **state)
 int main(int argc, char **argv)
 {
 	static enum collective numbers[N_COLLECTIVES];
-	struct CMUnitTest tests[N_COLLECTIVES + 5] = { cmocka_unit_test(defaults_can_run),
-		                                       cmocka_unit_test(rings_in_every_order),
-		                                       cmocka_unit_test(chunks_fit_the_bus),
-		                                       cmocka_unit_test(two_ranks_copy_short_chunks),
-		                                       cmocka_unit_test(own_blocks_suffice),
-		                                       cmocka_unit_test(names_are_found) };
+	struct CMUnitTest tests[N_COLLECTIVES + 5] = {
+		cmocka_unit_test(defaults_can_run),   cmocka_unit_test(rings_in_every_order),
+		cmocka_unit_test(chunks_fit_the_bus), cmocka_unit_test(two_ranks_copy_short_chunks),
+		cmocka_unit_test(own_blocks_suffice), cmocka_unit_test(names_are_found)
+	};
 	bool table_only = argc > 1 && strcmp(argv[1], "table") == 0;
 	size_t n = argc > 1 && !table_only ? 0 : 5;
 

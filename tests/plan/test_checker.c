@@ -316,16 +316,11 @@ static void promises_of_order(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_missing_dep),
-		cmocka_unit_test(a_wrong_block),
-		cmocka_unit_test(a_wrong_message),
-		cmocka_unit_test(a_cycle),
-		cmocka_unit_test(wrong_marks),
-		cmocka_unit_test(another_order_on_one_rank),
-		cmocka_unit_test(staging),
-		cmocka_unit_test(flags_that_do_not_come),
-		cmocka_unit_test(most_deps_matter),
-		cmocka_unit_test(buffers_of_peers),
+		cmocka_unit_test(a_missing_dep),     cmocka_unit_test(a_wrong_block),
+		cmocka_unit_test(a_wrong_message),   cmocka_unit_test(a_cycle),
+		cmocka_unit_test(wrong_marks),       cmocka_unit_test(another_order_on_one_rank),
+		cmocka_unit_test(staging),           cmocka_unit_test(flags_that_do_not_come),
+		cmocka_unit_test(most_deps_matter),  cmocka_unit_test(buffers_of_peers),
 		cmocka_unit_test(promises_of_order),
 	};
 

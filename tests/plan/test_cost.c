@@ -11,11 +11,11 @@
 
 #include <cmocka.h>
 
-#define ALPHA 1e-5  /* seconds a message */
-#define BETA 1e9    /* bytes a second */
-#define GAMMA 4e9   /* bytes of sources a second */
-#define COPY 8e9
-#define FLAG 3e-7
+#define ALPHA      1e-5 /* seconds a message */
+#define BETA       1e9  /* bytes a second */
+#define GAMMA      4e9  /* bytes of sources a second */
+#define COPY       8e9
+#define FLAG       3e-7
 #define SLOT_BYTES (1u << 20)
 
 /* Only what is named costs. */

@@ -22,9 +22,9 @@ static const struct exception {
 	const char *collective, *chosen;
 	size_t below_bytes; /* of a rank's block */
 } exceptions[] = {
-	{ "reduce_scatter", "slots", 2048 }, { "alltoall", "slots", 2048 },   { "reduce_scatter", "direct", 16384 },
-	{ "gather", "slots", 2048 },          { "scatter", "slots", 2048 },
-	{ "allgather", "direct", 16384 },    { "alltoall", "direct", 16384 },
+	{ "reduce_scatter", "slots", 2048 }, { "alltoall", "slots", 2048 }, { "reduce_scatter", "direct", 16384 },
+	{ "gather", "slots", 2048 },         { "scatter", "slots", 2048 },  { "allgather", "direct", 16384 },
+	{ "alltoall", "direct", 16384 },
 };
 
 static bool is_exception(const choir_plan_options *o, const char *chosen)
@@ -162,9 +162,8 @@ static bool chooses(const choir_plan_options *o, const char *algorithm)
 	assert_int_equal(choir_plan_algorithms(o, &text), CHOIR_SUCCESS);
 	list = json_loads(text, 0, NULL);
 	free(text);
-	json_array_foreach(list, i, entry)
-		if (json_is_true(json_object_get(entry, "chosen")))
-			chosen = strcmp(json_string_value(json_object_get(entry, "name")), algorithm) == 0;
+	json_array_foreach(list, i, entry) if (json_is_true(json_object_get(entry, "chosen"))) chosen =
+	    strcmp(json_string_value(json_object_get(entry, "name")), algorithm) == 0;
 	json_decref(list);
 	return chosen;
 }

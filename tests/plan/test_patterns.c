@@ -273,9 +273,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_pairs_meet), cmocka_unit_test(orders_are_permutations),
-		cmocka_unit_test(block_table),     cmocka_unit_test(blocks_cover), cmocka_unit_test(chunks_cover),
-		cmocka_unit_test(ring_visits_all), cmocka_unit_test(tree_spans),   cmocka_unit_test(hypercube_folds),
-		cmocka_unit_test(tree_branches),   cmocka_unit_test(halving_splits),
+		cmocka_unit_test(block_table),    cmocka_unit_test(blocks_cover),
+		cmocka_unit_test(chunks_cover),   cmocka_unit_test(ring_visits_all),
+		cmocka_unit_test(tree_spans),     cmocka_unit_test(hypercube_folds),
+		cmocka_unit_test(tree_branches),  cmocka_unit_test(halving_splits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

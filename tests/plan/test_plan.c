@@ -171,10 +171,18 @@ static void refuses_numbers_that_do_not_fit(void **state)
 
 		plan_init(&plan, "test", 4);
 		switch (i / 2) {
-		case 0: plan_publish(&plan, PLAN_LAST_PHASE + !fits, NULL, 0, "phase"); break;
-		case 1: plan_await(&plan, PLAN_ALL, PLAN_LAST_PHASE + !fits, NULL, 0, "phase"); break;
-		case 2: plan_send(&plan, 1, PLAN_LAST_TAG + !fits, at, 0, NULL, 0, "tag"); break;
-		case 3: plan_recv(&plan, 1, PLAN_LAST_TAG + !fits, at, 0, NULL, 0, "tag"); break;
+		case 0:
+			plan_publish(&plan, PLAN_LAST_PHASE + !fits, NULL, 0, "phase");
+			break;
+		case 1:
+			plan_await(&plan, PLAN_ALL, PLAN_LAST_PHASE + !fits, NULL, 0, "phase");
+			break;
+		case 2:
+			plan_send(&plan, 1, PLAN_LAST_TAG + !fits, at, 0, NULL, 0, "tag");
+			break;
+		case 3:
+			plan_recv(&plan, 1, PLAN_LAST_TAG + !fits, at, 0, NULL, 0, "tag");
+			break;
 		}
 		assert_int_equal(plan_finish(&plan), fits ? CHOIR_SUCCESS : CHOIR_UNSUPPORTED);
 		plan_fini(&plan);

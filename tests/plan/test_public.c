@@ -55,7 +55,8 @@ static void are_right(choir_plan_options o)
 	list = json_loads(text, 0, NULL);
 	free(text);
 	assert_true(json_array_size(list) > 0);
-	json_array_foreach(list, i, entry) {
+	json_array_foreach(list, i, entry)
+	{
 		n_chosen += json_is_true(json_object_get(entry, "chosen"));
 		if (json_is_null(json_object_get(entry, "unfit")))
 			is_right_by(o, json_string_value(json_object_get(entry, "name")));

@@ -36,10 +36,8 @@ static const char *chosen_of(const struct rules *rules, struct algo_in in)
 
 static const char *chosen(const struct rules *rules, uint64_t bytes, bool shared)
 {
-	return chosen_of(rules, (struct algo_in){ .bytes = bytes,
-		                                  .send_direct = true,
-		                                  .recv_direct = true,
-		                                  .shared = shared });
+	return chosen_of(
+	    rules, (struct algo_in){ .bytes = bytes, .send_direct = true, .recv_direct = true, .shared = shared });
 }
 
 /* Note [far or on the device] in algo_default.c: three ranks, 100 KB a command. */
@@ -118,7 +116,8 @@ static void costs_are_read(void **state)
 
 static void mistakes_have_a_line_and_a_word(void **state)
 {
-	static const struct { const char *text, *says[3];
+	static const struct {
+		const char *text, *says[3];
 	} wrong[] = {
 		{ "allreduce: 0-16q oneshot", { "line 1", "has no algorithm 'q'", NULL } },
 		{ "allreduce: 0- oneshot\n\nallgather: 0- slots\nallreduce: 16k- rong", { "line 4", "'rong'", NULL } },

@@ -60,11 +60,16 @@ static void *allocate(enum memory memory, size_t bytes)
 	cl_int rc;
 
 	switch (memory) {
-	case IN_SVM: return clSVMAlloc(context, CL_MEM_READ_WRITE, bytes, 0);
-	case IN_USM_HOST: return usm.host_alloc(context, NULL, bytes, 0, &rc);
-	case IN_USM_SHARED: return usm.shared_alloc(context, device->id, NULL, bytes, 0, &rc);
-	case IN_USM_DEVICE: return usm.device_alloc(context, device->id, NULL, bytes, 0, &rc);
-	default: return calloc(1, bytes);
+	case IN_SVM:
+		return clSVMAlloc(context, CL_MEM_READ_WRITE, bytes, 0);
+	case IN_USM_HOST:
+		return usm.host_alloc(context, NULL, bytes, 0, &rc);
+	case IN_USM_SHARED:
+		return usm.shared_alloc(context, device->id, NULL, bytes, 0, &rc);
+	case IN_USM_DEVICE:
+		return usm.device_alloc(context, device->id, NULL, bytes, 0, &rc);
+	default:
+		return calloc(1, bytes);
 	}
 }
 
@@ -104,9 +109,16 @@ void buffer_read(choir_buffer buffer, void *to, size_t bytes)
 void buffer_free(choir_buffer buffer)
 {
 	switch (buffer.kind) {
-	case CHOIR_BUFFER_MEM: clReleaseMemObject(buffer.base); break;
-	case CHOIR_BUFFER_SVM: clSVMFree(device->context, buffer.base); break;
-	case CHOIR_BUFFER_USM: usm.free(device->context, buffer.base); break;
-	default: free(buffer.base);
+	case CHOIR_BUFFER_MEM:
+		clReleaseMemObject(buffer.base);
+		break;
+	case CHOIR_BUFFER_SVM:
+		clSVMFree(device->context, buffer.base);
+		break;
+	case CHOIR_BUFFER_USM:
+		usm.free(device->context, buffer.base);
+		break;
+	default:
+		free(buffer.base);
 	}
 }

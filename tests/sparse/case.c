@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #define SENTINEL 0x5a
-#define GUARD 64
+#define GUARD    64
 
 choir_device *case_devices[N_KINDS];
 

@@ -21,9 +21,9 @@ struct side {
 	choir_device *device;
 	int rank;
 	enum memory ind_in, val_in, recv; /* where its indices, its values and its result are */
-	bool lends_mem; /* completion_fn gets cl_mem */
+	bool lends_mem;                   /* completion_fn gets cl_mem */
 	struct reference_pairs in;
-	void *stored;   /* indices in their dtype */
+	void *stored; /* indices in their dtype */
 	choir_buffer send_ind, send_val, recv_ind, recv_val;
 	size_t ind_count, val_count, ind_bytes, elem_bytes;
 	unsigned char *got_ind, *got_val;
@@ -45,14 +45,14 @@ struct test_case {
 	enum way way;
 	enum memory memory; /* of all buffers ... */
 	bool any_memory;    /* ... or each rank's input and result in any kind that there is */
-	bool mixed; /* odd ranks coalesce by kernels */
-	bool specials; /* values with NaN, infinities and zeros of both signs */
+	bool mixed;         /* odd ranks coalesce by kernels */
+	bool specials;      /* values with NaN, infinities and zeros of both signs */
 	choir_coalesce mode;
 	choir_sparse_wire wire;
-	struct history *histories; /* [n] of the comms; NULL = they remember nothing */
+	struct history *histories;  /* [n] of the comms; NULL = they remember nothing */
 	const struct nt_choice *nt; /* [n] of the comms; NULL = there is no choice */
-	int hot;    /* this rank has ten times the pairs; 0 = all alike, -r = rank r has none */
-	bool first_has_none; /* neither has rank 0 */
+	int hot;                    /* this rank has ten times the pairs; 0 = all alike, -r = rank r has none */
+	bool first_has_none;        /* neither has rank 0 */
 };
 
 /* case_open, case_close: the devices of all kinds, for cmocka_run_group_tests. */

@@ -14,13 +14,15 @@
 #include <cmocka.h>
 
 #define SENTINEL 0x5a
-#define GUARD 64
+#define GUARD    64
 
 /* HOST, KERNEL: the one that is chosen. */
 enum route { HOST, BUCKETS, BITMAP, SORT, KERNEL, KERNEL_SORT, N_ROUTES };
 static const char *const route_names[] = { "host", "buckets", "bitmap", "sort", "kernel", "kernel sort" };
 static const struct coalesce_way *const ways[N_ROUTES] = {
-	[BUCKETS] = &coalesce_way_buckets, [BITMAP] = &coalesce_way_bitmap, [SORT] = &coalesce_way_sort,
+	[BUCKETS] = &coalesce_way_buckets,
+	[BITMAP] = &coalesce_way_bitmap,
+	[SORT] = &coalesce_way_sort,
 };
 
 static int ascending(const void *a, const void *b)
@@ -235,4 +237,3 @@ void coalesce_case_check(choir_device *device, const struct coalesce_shape *shap
 	}
 	reference_free(&in);
 }
-

@@ -14,7 +14,7 @@ struct coalesce_shape {
 	size_t n, width;
 	uint64_t base, range; /* indices in [base, base + range) */
 	enum coalesce_order order;
-	uint32_t n_src;       /* lists the pairs are dealt to */
+	uint32_t n_src; /* lists the pairs are dealt to */
 };
 
 void coalesce_case_make(const struct coalesce_shape *shape, choir_dtype dtype, bool specials, uint64_t seed,

@@ -8,7 +8,7 @@
 #define SENTINEL 0x5a
 
 extern choir_device *device;
-extern bool small; /* interpreted, or asked for: short lists */
+extern bool small;       /* interpreted, or asked for: short lists */
 extern bool short_loops; /* loops end after 65535 iterations: no lists that are longer */
 
 /* Set-up and tear-down of a group. */

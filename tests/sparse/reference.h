@@ -30,10 +30,10 @@ struct reference_call {
 	size_t width;
 	choir_dtype dtype;
 	choir_op op;
-	int mode;      /* choir_coalesce */
-	int wire;      /* choir_sparse_wire */
+	int mode;              /* choir_coalesce */
+	int wire;              /* choir_sparse_wire */
 	const double *factors; /* [n_ranks] of premul_sum */
-	bool pairwise; /* rows of an index are grouped as recursive doubling groups them */
+	bool pairwise;         /* rows of an index are grouped as recursive doubling groups them */
 };
 void reference_call(const struct reference_call *call, struct reference_pairs *out);
 

@@ -23,7 +23,7 @@ struct shape {
 	size_t pairs[MOST_LISTS]; /* of each list */
 	int n_lists;
 	uint64_t lo, range;
-	bool skewed;              /* most of them in the first hundredth */
+	bool skewed; /* most of them in the first hundredth */
 };
 
 static const struct shape shapes[] = {

@@ -318,16 +318,11 @@ static void headers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(wrong_types),
-		cmocka_unit_test(wrong_counts),
-		cmocka_unit_test(wrong_ways),
-		cmocka_unit_test(wrong_memory),
-		cmocka_unit_test(right_calls),
-		cmocka_unit_test(agreement_tells_calls_apart),
-		cmocka_unit_test(forms),
-		cmocka_unit_test(regions),
-		cmocka_unit_test(region_ends),
-		cmocka_unit_test(blocks),
+		cmocka_unit_test(wrong_types), cmocka_unit_test(wrong_counts),
+		cmocka_unit_test(wrong_ways),  cmocka_unit_test(wrong_memory),
+		cmocka_unit_test(right_calls), cmocka_unit_test(agreement_tells_calls_apart),
+		cmocka_unit_test(forms),       cmocka_unit_test(regions),
+		cmocka_unit_test(region_ends), cmocka_unit_test(blocks),
 		cmocka_unit_test(headers),
 	};
 

@@ -56,7 +56,11 @@ static void expect(const struct shape *s, const struct link_costs *costs, choir_
  * all proportion. */
 static void the_model_takes(void **state)
 {
-	static const struct { struct shape s; choir_dtype dtype; const char *name; } rows[] = {
+	static const struct {
+		struct shape s;
+		choir_dtype dtype;
+		const char *name;
+	} rows[] = {
 		{ { 4, 4, 10, 1, 1000000 }, CHOIR_F32, "allgather" },
 		{ { 2, 2, 4096, 64, 43056 }, CHOIR_F32, "allgather" },
 		{ { 4, 4, 294000, 1, 14700000 }, CHOIR_F32, "split" },
@@ -115,7 +119,10 @@ static void times_are_sums(void **state)
 static void skew_moves_the_border(void **state)
 {
 	static const struct shape s = { 4, 4, 26000, 64, 10000000 };
-	static const struct { uint64_t most, least; double growth; const char *name;
+	static const struct {
+		uint64_t most, least;
+		double growth;
+		const char *name;
 	} rows[] = {
 		{ 26000, 26000, 2.8, "split" },
 		{ 80000, 8000, 2.8, "allgather" },
@@ -266,8 +273,14 @@ static void near_ties_are_kept(void **state)
 static void growth_is_clamped(void **state)
 {
 	static const struct shape s = { 4, 4, 1000, 1, 1000000 };
-	static const struct { double growth, distinct; uint64_t span; } rows[] = {
-		{ 2.5, 2500, 1000000 }, { 0.5, 1000, 1000000 }, { 9, 4000, 1000000 }, { 3, 2000, 2000 },
+	static const struct {
+		double growth, distinct;
+		uint64_t span;
+	} rows[] = {
+		{ 2.5, 2500, 1000000 },
+		{ 0.5, 1000, 1000000 },
+		{ 9, 4000, 1000000 },
+		{ 3, 2000, 2000 },
 	};
 	struct sparse_facts facts = facts_of(&s);
 	struct world world;

@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#define GUARD    64
-#define OFFSET   3 /* elements before the data of lists and rows */
+#define GUARD  64
+#define OFFSET 3 /* elements before the data of lists and rows */
 
 /* Downloads, compares, releases. */
 static void expect(cl_mem mem, const void *want, size_t bytes)

@@ -34,8 +34,13 @@ static void scan_of(cl_uint n, size_t group)
 	}
 	cl_mem mem = upload(data, (n + 1) * 4), total_mem = upload(&total, 4);
 	struct launch_arg args[] = { LAUNCH_ARG(mem), LAUNCH_ARG(n), LAUNCH_ARG(total_mem) };
-	struct launch launch = { .source = "scan.cl", .options = options, .kernel = "scan_group", .args = args,
-		                 .n_args = sizeof args / sizeof *args, .global = group, .local = group };
+	struct launch launch = { .source = "scan.cl",
+		                 .options = options,
+		                 .kernel = "scan_group",
+		                 .args = args,
+		                 .n_args = sizeof args / sizeof *args,
+		                 .global = group,
+		                 .local = group };
 
 	snprintf(options, sizeof options, "-DGROUP=%zu", group);
 	assert_int_equal(launch_run(device, &launch, NULL), CHOIR_SUCCESS);

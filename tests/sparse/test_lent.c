@@ -153,12 +153,8 @@ static void test_several(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_last),
-		cmocka_unit_test(test_never_opened),
-		cmocka_unit_test(test_all_know),
-		cmocka_unit_test(test_failed),
-		cmocka_unit_test(test_withdrawn),
-		cmocka_unit_test(test_several),
+		cmocka_unit_test(test_last),   cmocka_unit_test(test_never_opened), cmocka_unit_test(test_all_know),
+		cmocka_unit_test(test_failed), cmocka_unit_test(test_withdrawn),    cmocka_unit_test(test_several),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#define GUARD    16 /* elements */
-#define OFFSET   5  /* elements before the data */
+#define GUARD  16 /* elements */
+#define OFFSET 5  /* elements before the data */
 
 static uint32_t group; /* of work-items */
 

@@ -119,10 +119,14 @@ static inline uint8_t to_8(choir_dtype t, float v)
 static inline int64_t value_cut(choir_dtype t, int64_t i)
 {
 	switch (choir_dtype_bytes(t)) {
-	case 1: return t == CHOIR_I8 ? (int8_t)i : (uint8_t)i;
-	case 2: return t == CHOIR_I16 ? (int16_t)i : (uint16_t)i;
-	case 4: return t == CHOIR_I32 ? (int64_t)(int32_t)i : (int64_t)(uint32_t)i;
-	default: return i;
+	case 1:
+		return t == CHOIR_I8 ? (int8_t)i : (uint8_t)i;
+	case 2:
+		return t == CHOIR_I16 ? (int16_t)i : (uint16_t)i;
+	case 4:
+		return t == CHOIR_I32 ? (int64_t)(int32_t)i : (int64_t)(uint32_t)i;
+	default:
+		return i;
 	}
 }
 
@@ -170,10 +174,14 @@ static inline double float_op(choir_op op, double a, double b, bool narrow)
 	float x = (float)a, y = (float)b;
 
 	switch (op) {
-	case CHOIR_OP_PROD: return narrow ? (double)(x * y) : a * b;
-	case CHOIR_OP_MIN: return isnan(a) || a <= b ? a : b;
-	case CHOIR_OP_MAX: return isnan(a) || a >= b ? a : b;
-	default: return narrow ? (double)(x + y) : a + b;
+	case CHOIR_OP_PROD:
+		return narrow ? (double)(x * y) : a * b;
+	case CHOIR_OP_MIN:
+		return isnan(a) || a <= b ? a : b;
+	case CHOIR_OP_MAX:
+		return isnan(a) || a >= b ? a : b;
+	default:
+		return narrow ? (double)(x + y) : a + b;
 	}
 }
 
@@ -186,16 +194,23 @@ static inline int64_t integer_op(choir_dtype t, choir_op op, int64_t a, int64_t 
 	if (t == CHOIR_BOOL && op == CHOIR_OP_MEAN)
 		return a & b;
 	switch (op) {
-	case CHOIR_OP_PROD: return value_cut(t, (int64_t)((uint64_t)a * (uint64_t)b));
-	case CHOIR_OP_MIN: return less ? b : a;
-	case CHOIR_OP_MAX: return less ? a : b;
+	case CHOIR_OP_PROD:
+		return value_cut(t, (int64_t)((uint64_t)a * (uint64_t)b));
+	case CHOIR_OP_MIN:
+		return less ? b : a;
+	case CHOIR_OP_MAX:
+		return less ? a : b;
 	case CHOIR_OP_LOGICAL_AND:
-	case CHOIR_OP_BAND: return a & b;
+	case CHOIR_OP_BAND:
+		return a & b;
 	case CHOIR_OP_LOGICAL_OR:
-	case CHOIR_OP_BOR: return a | b;
+	case CHOIR_OP_BOR:
+		return a | b;
 	case CHOIR_OP_LOGICAL_XOR:
-	case CHOIR_OP_BXOR: return a ^ b;
-	default: return value_cut(t, (int64_t)((uint64_t)a + (uint64_t)b));
+	case CHOIR_OP_BXOR:
+		return a ^ b;
+	default:
+		return value_cut(t, (int64_t)((uint64_t)a + (uint64_t)b));
 	}
 }
 

@@ -76,15 +76,22 @@ static unsigned char *locate(struct play *play, int rank, struct plan_ref ref, u
 	unsigned char *base = NULL;
 
 	switch (ref.buf) {
-	case PLAN_SEND: base = turn->send.ptr, bytes = turn->send.bytes; break;
-	case PLAN_RECV: base = turn->recv.ptr, bytes = turn->recv.bytes; break;
-	case PLAN_SCRATCH: base = play->scratch[rank], bytes = turn->plan->scratch_bytes; break;
+	case PLAN_SEND:
+		base = turn->send.ptr, bytes = turn->send.bytes;
+		break;
+	case PLAN_RECV:
+		base = turn->recv.ptr, bytes = turn->recv.bytes;
+		break;
+	case PLAN_SCRATCH:
+		base = play->scratch[rank], bytes = turn->plan->scratch_bytes;
+		break;
 	case PLAN_SLOT:
 		assert_int_equal(play->world->layout.node_of[rank], play->world->layout.node_of[ref.peer]);
 		base = play->slots[ref.peer], bytes = play->world->slot_bytes;
 		break;
 	case PLAN_PEER_SEND:
-	case PLAN_PEER_RECV: fail_msg("a script's plans leave peers' buffers alone");
+	case PLAN_PEER_RECV:
+		fail_msg("a script's plans leave peers' buffers alone");
 	}
 	assert_true(len <= bytes && ref.off <= bytes - len);
 	return base + ref.off;

@@ -15,7 +15,7 @@ struct world {
 	uint64_t slot_bytes;
 	struct history *histories;      /* [n], or NULL */
 	const struct link_costs *costs; /* [n], or NULL */
-	const struct nt_choice *nt; /* [n], or NULL */
+	const struct nt_choice *nt;     /* [n], or NULL */
 };
 
 /* One rank's script and how it ended. */

@@ -136,8 +136,8 @@ static void does_not_even_out(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(every_algorithm), cmocka_unit_test(across_nodes),
-		                            cmocka_unit_test(larger_tensors), cmocka_unit_test(past_the_caches),
-		                            cmocka_unit_test(evens_out), cmocka_unit_test(does_not_even_out) };
+		                            cmocka_unit_test(larger_tensors),  cmocka_unit_test(past_the_caches),
+		                            cmocka_unit_test(evens_out),       cmocka_unit_test(does_not_even_out) };
 	const struct CMUnitTest few[] = { cmocka_unit_test(every_algorithm) };
 	bool is_short = argc > 1 && strcmp(argv[1], "--short") == 0;
 	int failed;

@@ -132,8 +132,8 @@ static void not_the_hosts(void **state)
 	config.reduce = CHOIR_REDUCE_KERNEL;
 	assert_int_equal(choir_device_create(choir_device_context(kept), choir_device_id(kept), &config, &device),
 	                 CHOIR_SUCCESS);
-	cl_command_queue queue = clCreateCommandQueueWithProperties(choir_device_context(device),
-	                                                            choir_device_id(device), NULL, NULL);
+	cl_command_queue queue =
+	    clCreateCommandQueueWithProperties(choir_device_context(device), choir_device_id(device), NULL, NULL);
 	cl_mem in = made_of(queue, CL_MEM_HOST_NO_ACCESS, good, sizeof good),
 	       wrong = made_of(queue, CL_MEM_HOST_NO_ACCESS, bad, sizeof bad),
 	       val_in = made_of(queue, CL_MEM_HOST_NO_ACCESS, rows, sizeof rows),
@@ -392,11 +392,16 @@ static int close_device(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(arguments), cmocka_unit_test(too_small),
-		                            cmocka_unit_test(subnormal_thresholds), cmocka_unit_test(room_of_the_call),
-		                            cmocka_unit_test(deps),      cmocka_unit_test(many),
-		                            cmocka_unit_test(callbacks), cmocka_unit_test(passes_all_that_wait),
-		                            cmocka_unit_test(not_the_hosts), cmocka_unit_test(the_end) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(arguments),
+		                            cmocka_unit_test(too_small),
+		                            cmocka_unit_test(subnormal_thresholds),
+		                            cmocka_unit_test(room_of_the_call),
+		                            cmocka_unit_test(deps),
+		                            cmocka_unit_test(many),
+		                            cmocka_unit_test(callbacks),
+		                            cmocka_unit_test(passes_all_that_wait),
+		                            cmocka_unit_test(not_the_hosts),
+		                            cmocka_unit_test(the_end) };
 
 	return cmocka_run_group_tests(tests, open_device, close_device);
 }

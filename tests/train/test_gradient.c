@@ -26,8 +26,9 @@ struct fixture {
 static int set_up(void **state)
 {
 	static struct fixture fixture;
-	static const struct model_shape shape = { VOCABULARY, CONTEXT, WIDTH, HIDDEN, CANDIDATES,
-		                                  ROWS,       BATCH,   3,     0.5f };
+	static const struct model_shape shape = {
+		VOCABULARY, CONTEXT, WIDTH, HIDDEN, CANDIDATES, ROWS, BATCH, 3, 0.5f
+	};
 	const struct model_words words = { contexts, out_words, bias };
 	float word_rate[VOCABULARY];
 
@@ -180,8 +181,8 @@ static void test_loss(void **state)
 		sum += (log(all) - mine) / BATCH;
 	}
 	assert_true(fabs(sum - got) < 1e-5);
-	read_floats(fixture, fixture->model.projection_gradient,
-	            fixture->model.at.loss - fixture->model.at.w2, 2, device);
+	read_floats(fixture, fixture->model.projection_gradient, fixture->model.at.loss - fixture->model.at.w2, 2,
+	            device);
 	assert_true(fabs(sum - device[0]) < 1e-5);
 	assert_true(device[1] == 0);
 }
@@ -201,8 +202,7 @@ static void test_momentum(void **state)
 	for (int i = 0; i < 3; i++) {
 		if (i == 2)
 			assert_int_equal(model_forget(model), CHOIR_SUCCESS);
-		assert_int_equal(model_update_dense(model, model->hidden_gradient, FIRST, COUNT, 0.25f),
-		                 CHOIR_SUCCESS);
+		assert_int_equal(model_update_dense(model, model->hidden_gradient, FIRST, COUNT, 0.25f), CHOIR_SUCCESS);
 	}
 	read_floats(fixture, model->dense, FIRST, COUNT, after);
 	for (int i = 0; i < COUNT; i++) {
@@ -237,11 +237,8 @@ static void test_updates(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_loss),
-		cmocka_unit_test(test_dense),
-		cmocka_unit_test(test_tables),
-		cmocka_unit_test(test_updates),
-		cmocka_unit_test(test_momentum),
+		cmocka_unit_test(test_loss),    cmocka_unit_test(test_dense),    cmocka_unit_test(test_tables),
+		cmocka_unit_test(test_updates), cmocka_unit_test(test_momentum),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

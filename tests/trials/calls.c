@@ -15,7 +15,7 @@ struct call_state {
 	int rank;
 	unsigned char *room; /* all host memory: mapped, or symmetric */
 	size_t bytes;
-	struct world world;  /* what the flight finds wrong */
+	struct world world; /* what the flight finds wrong */
 	struct dense_flight flight;
 	int32_t *in, *out;   /* of sparse: indices, then rows */
 	size_t n_ind, n_val; /* that came */

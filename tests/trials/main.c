@@ -51,11 +51,20 @@ int main(int argc, char **argv)
 
 	while ((c = getopt(argc, argv, "n:s:e:v")) != -1) {
 		switch (c) {
-		case 'n': n = atoi(optarg); break;
-		case 's': seed = strtoull(optarg, NULL, 0); break;
-		case 'e': only = optarg; break;
-		case 'v': verbose = true; break;
-		default: return 2;
+		case 'n':
+			n = atoi(optarg);
+			break;
+		case 's':
+			seed = strtoull(optarg, NULL, 0);
+			break;
+		case 'e':
+			only = optarg;
+			break;
+		case 'v':
+			verbose = true;
+			break;
+		default:
+			return 2;
 		}
 	}
 	from = seed;

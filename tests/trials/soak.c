@@ -14,13 +14,7 @@
 
 #include <cmocka.h>
 
-enum {
-	MOST_RANKS = 5,
-	BATCHES = 10,
-	MOST_FLIGHTS = 12,
-	SHARE = 16 << 20,
-	SPARSE_PAIRS = 300
-};
+enum { MOST_RANKS = 5, BATCHES = 10, MOST_FLIGHTS = 12, SHARE = 16 << 20, SPARSE_PAIRS = 300 };
 
 static uint64_t first_seed = 1;
 static int n_rounds = 8;

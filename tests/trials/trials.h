@@ -62,8 +62,8 @@ struct outcome {
 
 /* What the processes of a trial share. */
 struct table {
-	_Atomic bool end_now;            /* the victim's thread is to do what it is to do */
-	_Atomic int calls[MOST_RANKS];   /* that each rank has begun */
+	_Atomic bool end_now;          /* the victim's thread is to do what it is to do */
+	_Atomic int calls[MOST_RANKS]; /* that each rank has begun */
 	struct outcome outcomes[MOST_RANKS];
 };
 

@@ -115,8 +115,8 @@ static void check_chunks(struct chunk_set *set)
 		for (size_t e = 0; !inside && e < chunk->count; e++)
 			assert_int_equal(ints(&set->parts[i])[e], sum_of(set->n, chunk->offset + e));
 		for (size_t e = 0; e < set->shape->count; e++) {
-			bool mine = inside && chunk->count > 0 && e >= chunk->offset &&
-			            e - chunk->offset < chunk->count;
+			bool mine =
+			    inside && chunk->count > 0 && e >= chunk->offset && e - chunk->offset < chunk->count;
 
 			assert_int_equal(ints(&set->wholes[i])[e], mine ? sum_of(set->n, e) : value_of(i, e));
 		}

@@ -60,10 +60,12 @@ choir_status ending_call(struct ending *e)
 	lay_out(e->counts, e->at, n);
 	lay_out(sends, send_at, n);
 	switch (e->kind) {
-	case ENDS_SUM: return choir_allreduce(e->comm, in, out, 3, CHOIR_I32, CHOIR_OP_SUM, NULL, NULL);
+	case ENDS_SUM:
+		return choir_allreduce(e->comm, in, out, 3, CHOIR_I32, CHOIR_OP_SUM, NULL, NULL);
 	case ENDS_SHARED_SUM:
 		return choir_allreduce(e->comm, in, out, ENDING_COUNT, CHOIR_I32, CHOIR_OP_SUM, NULL, NULL);
-	case ENDS_BROADCAST: return choir_broadcast(e->comm, in, out, ENDING_COUNT, CHOIR_I32, e->who, NULL, NULL);
+	case ENDS_BROADCAST:
+		return choir_broadcast(e->comm, in, out, ENDING_COUNT, CHOIR_I32, e->who, NULL, NULL);
 	case ENDS_ALLGATHERV:
 		return choir_allgatherv(e->comm, in, e->counts[me], out, e->counts, e->at, CHOIR_I32, NULL, NULL);
 	case ENDS_REDUCE_SCATTERV:

@@ -28,12 +28,12 @@ enum ending_kind {
 struct ending {
 	choir_comm *comm;
 	enum ending_kind kind;
-	int who;             /* goes; the root of a broadcast */
-	int32_t *in, *out;   /* [ENDING_ROOM], out behind in */
+	int who;           /* goes; the root of a broadcast */
+	int32_t *in, *out; /* [ENDING_ROOM], out behind in */
 	size_t counts[ENDING_RANKS], at[ENDING_RANKS];
 	bool (*all)(struct ending *ending, bool yes); /* do all ranks say so?  A barrier beside the library */
-	void *ctx;           /* of that */
-	char wrong[1024];    /* ending_check's */
+	void *ctx;                                    /* of that */
+	char wrong[1024];                             /* ending_check's */
 };
 
 /* ending_begin: comm, kind, who, all and ctx are set.  Takes memory, unless `in` is set, and makes the call until it

@@ -17,7 +17,7 @@ static _Thread_local struct {
 	int live;
 } region;
 
-const char *const memory_kind_names[N_MEMORY_KINDS] = { "cl_mem",     "coarse SVM", "fine SVM",  "USM host",
+const char *const memory_kind_names[N_MEMORY_KINDS] = { "cl_mem",     "coarse SVM", "fine SVM",           "USM host",
 	                                                "USM shared", "USM device", "one after the other" };
 
 static enum memory_kind chosen;
@@ -201,8 +201,7 @@ static bool make_on_device(struct memory *memory, choir_device *device)
 	memory->owner = device;
 	memory->queue = queue_of(device);
 	if (memory->kind == MEMORY_MEM) {
-		memory->mem =
-		    clCreateBuffer(choir_device_context(device), chosen_flags, whole(memory), NULL, &rc);
+		memory->mem = clCreateBuffer(choir_device_context(device), chosen_flags, whole(memory), NULL, &rc);
 		memory->buffer = choir_mem(memory->mem, memory->offset);
 	} else {
 		memory->pointer = allocate(device, memory->kind, whole(memory));
@@ -290,7 +289,9 @@ static void copy(struct memory *memory, bool pushes)
 		if (usm_function(memory->owner, "clEnqueueMemcpyINTEL", &usm_copy))
 			rc = usm_copy(memory->queue, CL_FALSE, to, from, whole(memory), 0, NULL, &event);
 		break;
-	default: memcpy(to, from, whole(memory)); return;
+	default:
+		memcpy(to, from, whole(memory));
+		return;
 	}
 	complete(memory, rc, event);
 }

@@ -23,8 +23,8 @@ extern const char *const memory_kind_names[N_MEMORY_KINDS];
 struct memory {
 	bool device;
 	enum memory_kind kind;
-	size_t bytes, offset;   /* of the payload */
-	unsigned char *host;    /* the whole, sentinels included; the shadow of what is on the device */
+	size_t bytes, offset; /* of the payload */
+	unsigned char *host;  /* the whole, sentinels included; the shadow of what is on the device */
 	cl_mem mem;
 	unsigned char *pointer; /* SVM, USM: the whole */
 	choir_device *owner;

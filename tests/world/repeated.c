@@ -58,9 +58,12 @@ static int32_t wanted_at(int kind, const struct words *w, int n, int i, int roun
 static choir_status call_of(choir_comm *comm, int kind, const struct words *w, void *in, void *out)
 {
 	switch (kind) {
-	case 0: return choir_allreduce(comm, choir_host(in), choir_host(out), w->count, w->dtype, w->op, NULL, NULL);
-	case 1: return choir_broadcast(comm, choir_host(in), choir_host(out), w->count, w->dtype, w->root, NULL, NULL);
-	default: return choir_allgather(comm, choir_host(in), choir_host(out), w->count, w->dtype, NULL, NULL);
+	case 0:
+		return choir_allreduce(comm, choir_host(in), choir_host(out), w->count, w->dtype, w->op, NULL, NULL);
+	case 1:
+		return choir_broadcast(comm, choir_host(in), choir_host(out), w->count, w->dtype, w->root, NULL, NULL);
+	default:
+		return choir_allgather(comm, choir_host(in), choir_host(out), w->count, w->dtype, NULL, NULL);
 	}
 }
 

@@ -9,10 +9,9 @@
 /* CROWD_LATE_MS: both of two waiting ranks have made their call by then. */
 enum { LATE_MS = 60, CROWD_LATE_MS = 1000 };
 
-
 struct plot {
 	enum ending_kind kind;
-	bool aborts;  /* else says nothing any more */
+	bool aborts; /* else says nothing any more */
 	int who;
 	int64_t late_ms;
 	bool yes[ENDING_RANKS];

@@ -23,13 +23,20 @@ struct both {
 static choir_status call_of(choir_comm *comm, enum kind kind, choir_buffer in, choir_buffer out)
 {
 	switch (kind) {
-	case ALLREDUCE: return choir_allreduce(comm, in, out, COUNT, CHOIR_I32, CHOIR_OP_SUM, NULL, NULL);
-	case IN_PLACE: return choir_allreduce(comm, out, out, COUNT, CHOIR_I32, CHOIR_OP_SUM, NULL, NULL);
-	case REDUCE: return choir_reduce(comm, in, out, COUNT, CHOIR_I32, CHOIR_OP_SUM, 0, NULL, NULL);
-	case BROADCAST: return choir_broadcast(comm, in, out, COUNT, CHOIR_I32, 1, NULL, NULL);
-	case ALLGATHER: return choir_allgather(comm, in, out, COUNT, CHOIR_I32, NULL, NULL);
-	case ALLTOALL: return choir_alltoall(comm, in, out, COUNT, CHOIR_I32, NULL, NULL);
-	default: return choir_reduce_scatter(comm, in, out, COUNT, CHOIR_I32, CHOIR_OP_SUM, NULL, NULL);
+	case ALLREDUCE:
+		return choir_allreduce(comm, in, out, COUNT, CHOIR_I32, CHOIR_OP_SUM, NULL, NULL);
+	case IN_PLACE:
+		return choir_allreduce(comm, out, out, COUNT, CHOIR_I32, CHOIR_OP_SUM, NULL, NULL);
+	case REDUCE:
+		return choir_reduce(comm, in, out, COUNT, CHOIR_I32, CHOIR_OP_SUM, 0, NULL, NULL);
+	case BROADCAST:
+		return choir_broadcast(comm, in, out, COUNT, CHOIR_I32, 1, NULL, NULL);
+	case ALLGATHER:
+		return choir_allgather(comm, in, out, COUNT, CHOIR_I32, NULL, NULL);
+	case ALLTOALL:
+		return choir_alltoall(comm, in, out, COUNT, CHOIR_I32, NULL, NULL);
+	default:
+		return choir_reduce_scatter(comm, in, out, COUNT, CHOIR_I32, CHOIR_OP_SUM, NULL, NULL);
 	}
 }
 

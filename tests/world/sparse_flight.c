@@ -63,15 +63,15 @@ void sparse_call_draw(struct sparse_call *t, uint64_t seed, int n, size_t most_p
 	size_t range = most[reference_next(&r) % 4] * 2 + 1, pairs = most[reference_next(&r) % 4];
 
 	*t = (struct sparse_call){ .seed = seed,
-		             .n = n,
-		             .val_dtype = values[reference_next(&r) % 4],
-		             .op = ops[reference_next(&r) % 5],
-		             .ind_dtype = reference_next(&r) % 2 ? CHOIR_I32 : CHOIR_I64,
-		             .width = widths[reference_next(&r) % 4],
+		                   .n = n,
+		                   .val_dtype = values[reference_next(&r) % 4],
+		                   .op = ops[reference_next(&r) % 5],
+		                   .ind_dtype = reference_next(&r) % 2 ? CHOIR_I32 : CHOIR_I64,
+		                   .width = widths[reference_next(&r) % 4],
 		                   .range = range,
 		                   .most = pairs < most_pairs ? pairs : most_pairs,
-		             .device = reference_next(&r) % 2,
-		             .options = options[seed % 8] };
+		                   .device = reference_next(&r) % 2,
+		                   .options = options[seed % 8] };
 	t->mode = (choir_coalesce)(reference_next(&r) % 4 == 0 ? reference_next(&r) % 3 : 0);
 	if (t->mode == CHOIR_COALESCE_DISABLE)
 		t->options = NULL;

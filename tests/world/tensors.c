@@ -36,11 +36,16 @@ static choir_buffer buffer_at(struct memory *pool, size_t at)
 static int pool_of(const struct tensors *set, enum tensors_where where, size_t i)
 {
 	switch (where) {
-	case TENSORS_HOST: return 0;
-	case TENSORS_DEVICE: return 1 + (int)(i % 2);
-	case TENSORS_MIXED: return (int)(i % 3);
-	case TENSORS_SHARE: return 3;
-	default: return set->rank + 1 == set->size && i == 1 ? 0 : 3;
+	case TENSORS_HOST:
+		return 0;
+	case TENSORS_DEVICE:
+		return 1 + (int)(i % 2);
+	case TENSORS_MIXED:
+		return (int)(i % 3);
+	case TENSORS_SHARE:
+		return 3;
+	default:
+		return set->rank + 1 == set->size && i == 1 ? 0 : 3;
 	}
 }
 
@@ -117,12 +122,10 @@ void tensors_free(struct tensors *set)
 struct collective_data tensors_data(const struct tensors *set, size_t i, choir_op op, size_t shift,
                                     struct collective_shape *shape)
 {
-	*shape = (struct collective_shape){
-		.what = &collectives[ALLREDUCE], .n = set->size, .count = set->list[i].count
-	};
-	return (struct collective_data){
-		.shape = shape, .dtype = set->list[i].dtype, .op = op, .shift = shift + 37 * i
-	};
+	*shape =
+	    (struct collective_shape){ .what = &collectives[ALLREDUCE], .n = set->size, .count = set->list[i].count };
+	return (
+	    struct collective_data){ .shape = shape, .dtype = set->list[i].dtype, .op = op, .shift = shift + 37 * i };
 }
 
 void tensors_fill(struct tensors *set, choir_op op, size_t shift)

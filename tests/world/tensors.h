@@ -22,23 +22,23 @@ struct tensors_shape {
 	size_t n, low, high; /* counts, but for those that are empty */
 	enum tensors_where where;
 	choir_op op;
-	int one_type;        /* -1 = all that the operator has */
+	int one_type; /* -1 = all that the operator has */
 	const char *options;
 	bool with_event, in_group, kept;
 };
 
 struct tensors {
-	struct memory pools[TENSORS_POOLS];    /* host, two cl_mems, share */
-	unsigned char *wanted[TENSORS_POOLS];  /* what they are to hold afterwards */
+	struct memory pools[TENSORS_POOLS];   /* host, two cl_mems, share */
+	unsigned char *wanted[TENSORS_POOLS]; /* what they are to hold afterwards */
 	size_t used[TENSORS_POOLS];
 	choir_tensor list[TENSORS_MOST];
 	size_t n;
 	/* in the pools' shadows */
 	unsigned char *send_at[TENSORS_MOST], *recv_at[TENSORS_MOST], *wanted_at[TENSORS_MOST];
-	choir_request *request;                /* of a shape that is kept: from its first call on */
+	choir_request *request; /* of a shape that is kept: from its first call on */
 	bool built;
 	int rank, size;
-	char algorithm[48];                    /* that the call with an event says it ran */
+	char algorithm[48]; /* that the call with an event says it ran */
 };
 
 /* A rank's share of symmetric memory: base NULL = there is none. */

@@ -112,8 +112,7 @@ static void list(struct world *world, int rank, choir_comm *comm, void *unused)
 	(void)unused;
 	for (int t = 0; t < TENSORS; t++) {
 		for (int side = 0; side < 2; side++)
-			mems[t][side] =
-			    clCreateBuffer(choir_device_context(device), flags, sizeof values, NULL, NULL);
+			mems[t][side] = clCreateBuffer(choir_device_context(device), flags, sizeof values, NULL, NULL);
 		for (int i = 0; i < EACH; i++)
 			values[i] = rank + t * EACH + i;
 		clEnqueueWriteBuffer(queue, mems[t][0], CL_TRUE, 0, sizeof values, values, 0, NULL, NULL);

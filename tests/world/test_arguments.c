@@ -167,7 +167,10 @@ static void wrong_calls(struct world *world, int rank, choir_comm *comm)
 	choir_call call = CHOIR_CALL_INIT;
 	choir_event *no_event = NULL;
 	cl_event no_cl = NULL;
-	static const struct { const char *options, *words; choir_status st; } options[] = {
+	static const struct {
+		const char *options, *words;
+		choir_status st;
+	} options[] = {
 		{ "algorithm=rong", "choir_allreduce|rong", CHOIR_ARGUMENT },
 		{ "algoritm=ring", "choir_allreduce|algoritm|algorithm", CHOIR_ARGUMENT },
 		{ "algorithm", "choir_allreduce|algorithm", CHOIR_ARGUMENT },
@@ -316,11 +319,11 @@ static void test_calls(void **state)
 	world_run_at(2, 0, 20000, all_wrong, NULL);
 }
 
-#define REFUSED(call, words)                                           \
-	do {                                                           \
-		assert_int_equal(call, CHOIR_ARGUMENT);                \
-		if (!says(choir_last_error(), words))                  \
-			fail_msg("%s: \"%s\"", #call, choir_last_error()); \
+#define REFUSED(call, words)                                                                                           \
+	do {                                                                                                           \
+		assert_int_equal(call, CHOIR_ARGUMENT);                                                                \
+		if (!says(choir_last_error(), words))                                                                  \
+			fail_msg("%s: \"%s\"", #call, choir_last_error());                                             \
 	} while (0)
 
 static int no_gather(void *ctx, const void *mine, size_t bytes, void *all)

@@ -192,7 +192,7 @@ static void test_lists(void **state)
 
 struct failing {
 	int what, missing;
-	_Atomic int failed; /* ranks */
+	_Atomic int failed;  /* ranks */
 	_Atomic int changed; /* of them: their memory is not as it was */
 	const char *options;
 };

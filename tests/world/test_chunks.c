@@ -93,9 +93,9 @@ static void test_events(void **state)
 	gate = gate_make(choir_device_context(world.device));
 	call.cl_deps = &gate;
 	call.n_cl_deps = 1;
-	assert_int_equal(choir_chunks_reduce_scatter(3, set.comms, set.buffers, &set.chunks, CHOIR_OP_SUM, &call,
-	                                             &first),
-	                 CHOIR_SUCCESS);
+	assert_int_equal(
+	    choir_chunks_reduce_scatter(3, set.comms, set.buffers, &set.chunks, CHOIR_OP_SUM, &call, &first),
+	    CHOIR_SUCCESS);
 	assert_int_equal(choir_event_on_complete(first, note, &noted), CHOIR_SUCCESS);
 	assert_int_equal(choir_event_status(first), CHOIR_RUNNING);
 	call.n_cl_deps = 0;
@@ -114,9 +114,9 @@ static void test_events(void **state)
 	call.cl_deps = &gate;
 	call.n_cl_deps = 1;
 	call.n_deps = 0;
-	assert_int_equal(choir_allreduce_local(3, set.comms, set.buffers, set.buffers, 10, CHOIR_I32, CHOIR_OP_SUM,
-	                                       &call, &first),
-	                 CHOIR_SUCCESS);
+	assert_int_equal(
+	    choir_allreduce_local(3, set.comms, set.buffers, set.buffers, 10, CHOIR_I32, CHOIR_OP_SUM, &call, &first),
+	    CHOIR_SUCCESS);
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(choir_comm_abort(world.comms[i]), CHOIR_SUCCESS);
 	assert_int_equal(choir_event_wait(first, -1), CHOIR_ABORTED);
@@ -151,11 +151,11 @@ static void test_executor(void **state)
 	assert_int_equal(works, 0);
 }
 
-#define REFUSED(call, words)                                              \
-	do {                                                              \
-		assert_int_equal((call), CHOIR_ARGUMENT);                 \
-		if (!says(choir_last_error(), words))                     \
-			fail_msg("\"%s\" does not say %s", choir_last_error(), words); \
+#define REFUSED(call, words)                                                                                           \
+	do {                                                                                                           \
+		assert_int_equal((call), CHOIR_ARGUMENT);                                                              \
+		if (!says(choir_last_error(), words))                                                                  \
+			fail_msg("\"%s\" does not say %s", choir_last_error(), words);                                 \
 	} while (0)
 #define SCATTER(n, comms) choir_chunks_reduce_scatter(n, comms, set.buffers, &set.chunks, CHOIR_OP_SUM, NULL, NULL)
 
@@ -241,11 +241,8 @@ static void test_refusals(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_shapes),
-		cmocka_unit_test(test_algorithms),
-		cmocka_unit_test(test_events),
-		cmocka_unit_test(test_executor),
-		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_shapes),   cmocka_unit_test(test_algorithms), cmocka_unit_test(test_events),
+		cmocka_unit_test(test_executor), cmocka_unit_test(test_refusals),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 

@@ -74,7 +74,11 @@ static void splits(struct world *world, int rank, choir_comm *comm, void *arg)
 	OK(choir_comm_destroy(again));
 }
 
-static void test_splits(void **state) { (void)state; on_all_worlds(splits); }
+static void test_splits(void **state)
+{
+	(void)state;
+	on_all_worlds(splits);
+}
 
 /* One thread splits for five ranks into three colors, one of them negative, then drives the children together. */
 static void test_split_local(void **state)
@@ -226,7 +230,6 @@ static int find_devices(choir_device **out, cl_context *contexts)
 	return (int)n;
 }
 
-
 /* Values whose sum depends on the order: the bits must be the same on both devices. */
 static void mixed_sum(struct world *world, int rank, choir_comm *comm, void *arg)
 {
@@ -291,10 +294,10 @@ static void test_mixed_devices(void **state)
 	}
 }
 
-#define TWICE(expr)                                                                    \
-	do {                                                                           \
-		assert_int_equal(expr, CHOIR_ARGUMENT);                                \
-		assert_true(says(choir_last_error(), "comms[1] is rank 0|there twice")); \
+#define TWICE(expr)                                                                                                    \
+	do {                                                                                                           \
+		assert_int_equal(expr, CHOIR_ARGUMENT);                                                                \
+		assert_true(says(choir_last_error(), "comms[1] is rank 0|there twice"));                               \
 	} while (0)
 
 /* Such a call would wait for the rank that is left out.  The comm is as good as new. */
@@ -324,8 +327,9 @@ static void test_a_rank_twice(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_splits), cmocka_unit_test(test_split_local), cmocka_unit_test(test_split_halves),
-		cmocka_unit_test(test_layouts), cmocka_unit_test(test_rules), cmocka_unit_test(test_mixed_devices),
+		cmocka_unit_test(test_splits),       cmocka_unit_test(test_split_local),
+		cmocka_unit_test(test_split_halves), cmocka_unit_test(test_layouts),
+		cmocka_unit_test(test_rules),        cmocka_unit_test(test_mixed_devices),
 		cmocka_unit_test(test_a_rank_twice),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -286,12 +286,9 @@ static void test_destroyed_in_group(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_late),
-		cmocka_unit_test(test_busy),
-		cmocka_unit_test(test_abort),
-		cmocka_unit_test(test_idle_learns),
-		cmocka_unit_test(test_groups),
-		cmocka_unit_test(test_destroyed_in_group),
+		cmocka_unit_test(test_late),           cmocka_unit_test(test_busy),
+		cmocka_unit_test(test_abort),          cmocka_unit_test(test_idle_learns),
+		cmocka_unit_test(test_groups),         cmocka_unit_test(test_destroyed_in_group),
 		cmocka_unit_test(test_would_deadlock),
 	};
 	int failed;

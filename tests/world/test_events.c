@@ -57,7 +57,11 @@ static void waits(struct world *world, int rank, choir_comm *comm, void *gate)
 	sum_free(&sum);
 }
 
-static void test_waits(void **state) { (void)state; on_all_worlds(waits); }
+static void test_waits(void **state)
+{
+	(void)state;
+	on_all_worlds(waits);
+}
 
 /* --- callbacks --- */
 
@@ -65,7 +69,7 @@ struct caller {
 	struct world *world;
 	int rank;
 	choir_comm *comm;
-	choir_event *running;  /* an event that is not complete while the callback runs */
+	choir_event *running; /* an event that is not complete while the callback runs */
 	struct sum next;
 	sem_t called;
 	int calls;
@@ -132,7 +136,11 @@ static void callbacks(struct world *world, int rank, choir_comm *comm, void *gat
 	sem_destroy(&c.called);
 }
 
-static void test_callbacks(void **state) { (void)state; on_all_worlds(callbacks); }
+static void test_callbacks(void **state)
+{
+	(void)state;
+	on_all_worlds(callbacks);
+}
 
 /* --- dependencies --- */
 
@@ -174,7 +182,11 @@ static void chain(struct world *world, int rank, choir_comm *comm, void *gate)
 	free(values);
 }
 
-static void test_chain(void **state) { (void)state; on_all_worlds(chain); }
+static void test_chain(void **state)
+{
+	(void)state;
+	on_all_worlds(chain);
+}
 
 /* A dependency that fails: the call fails on that rank with a sentence, and with it the comm on all ranks; what
  * depended on it likewise. */
@@ -210,7 +222,11 @@ static void failed_dep(struct world *world, int rank, choir_comm *comm, void *ga
 	choir_comm_destroy(other);
 }
 
-static void test_failed_dep(void **state) { (void)state; on_all_worlds(failed_dep); }
+static void test_failed_dep(void **state)
+{
+	(void)state;
+	on_all_worlds(failed_dep);
+}
 
 /* --- queues --- */
 
@@ -272,7 +288,11 @@ static void queues(struct world *world, int rank, choir_comm *comm, void *gate)
 	clReleaseCommandQueue(consume);
 }
 
-static void test_queues(void **state) { (void)state; on_all_worlds(queues); }
+static void test_queues(void **state)
+{
+	(void)state;
+	on_all_worlds(queues);
+}
 
 /* An exported event ends CL_COMPLETE also when the collective failed. */
 static void exported_failure(struct world *world, int rank, choir_comm *comm, void *gate)
@@ -300,7 +320,11 @@ static void exported_failure(struct world *world, int rank, choir_comm *comm, vo
 	sum_free(&sum);
 }
 
-static void test_exported_failure(void **state) { (void)state; on_all_worlds(exported_failure); }
+static void test_exported_failure(void **state)
+{
+	(void)state;
+	on_all_worlds(exported_failure);
+}
 
 /* --- lifetimes --- */
 

@@ -55,13 +55,13 @@ void *__wrap_realloc(void *ptr, size_t bytes)
 }
 
 /* A function of OpenCL that is counted, and done. */
-#define COUNTED(name, params, args)    \
-	cl_int __real_##name params;   \
-	cl_int __wrap_##name params;   \
-	cl_int __wrap_##name params    \
-	{                              \
-		asked++;               \
-		return __real_##name args; \
+#define COUNTED(name, params, args)                                                                                    \
+	cl_int __real_##name params;                                                                                   \
+	cl_int __wrap_##name params;                                                                                   \
+	cl_int __wrap_##name params                                                                                    \
+	{                                                                                                              \
+		asked++;                                                                                               \
+		return __real_##name args;                                                                             \
 	}
 
 COUNTED(clRetainMemObject, (cl_mem mem), (mem))
@@ -106,24 +106,30 @@ static choir_status one_of_each(choir_comm *comm, int kind, choir_request *list,
 
 	older.struct_size = offsetof(choir_call, key);
 	switch (kind) {
-	case 0: return choir_allreduce(comm, choir_host(in), choir_host(out), 16, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL);
-	case 1: return choir_broadcast(comm, choir_host(in), choir_host(out), 16, CHOIR_F32, 0, NULL, NULL);
-	case 2: return choir_allgather(comm, choir_host(in), choir_host(out), 16, CHOIR_F32, NULL, NULL);
+	case 0:
+		return choir_allreduce(comm, choir_host(in), choir_host(out), 16, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL);
+	case 1:
+		return choir_broadcast(comm, choir_host(in), choir_host(out), 16, CHOIR_F32, 0, NULL, NULL);
+	case 2:
+		return choir_allgather(comm, choir_host(in), choir_host(out), 16, CHOIR_F32, NULL, NULL);
 	case 3:
 		return choir_sendrecv(comm, choir_host(in), 16, (me + 1) % n, choir_host(out), 16, (me + n - 1) % n,
 		                      CHOIR_F32, NULL, NULL);
 	case 4:
 		return choir_alltoallv(comm, choir_host(in), counts, NULL, choir_host(out), counts, NULL, CHOIR_F32,
 		                       NULL, NULL);
-	case 5: return choir_allgatherv(comm, choir_host(in), 4, choir_host(out), counts, NULL, CHOIR_F32, NULL, NULL);
+	case 5:
+		return choir_allgatherv(comm, choir_host(in), 4, choir_host(out), counts, NULL, CHOIR_F32, NULL, NULL);
 	case 6:
 		return choir_reduce_scatterv(comm, choir_host(in), choir_host(out), counts, CHOIR_F32, CHOIR_OP_SUM,
 		                             NULL, NULL);
-	case 7: return choir_start(list, NULL, NULL);
+	case 7:
+		return choir_start(list, NULL, NULL);
 	case 8:
 		return choir_allreduce(comm, choir_host(in), choir_host(out), 16, CHOIR_F32, CHOIR_OP_SUM, &older,
 		                       NULL);
-	default: return choir_barrier(comm, NULL, NULL);
+	default:
+		return choir_barrier(comm, NULL, NULL);
 	}
 }
 
@@ -292,7 +298,7 @@ static void test_late(void **state)
 static void check_sentences(const struct failure *spot, const struct failure *ordinary)
 {
 	const char *both = "comm: calls differ|rank 0 calls allreduce #1 (500 x f32, sum, |rank 1 calls allreduce #1 "
-	                   "(499 x f32, sum, ";
+			   "(499 x f32, sum, ";
 
 	for (int i = 0; i < 2; i++)
 		if (spot->how == MISMATCH)

@@ -48,13 +48,17 @@ static choir_status ask(enum form form, choir_comm *comm, choir_buffer in, choir
 	int n = choir_comm_size(comm);
 
 	switch (form) {
-	case WHOLE: return choir_allreduce(comm, in, out, count, CHOIR_F32, CHOIR_OP_PREMUL_SUM, call, NULL);
-	case IN_PLACE: return choir_allreduce(comm, in, in, count, CHOIR_F32, CHOIR_OP_PREMUL_SUM, call, NULL);
-	case TO_ROOT: return choir_reduce(comm, in, out, count, CHOIR_F32, CHOIR_OP_PREMUL_SUM, n - 1, call, NULL);
+	case WHOLE:
+		return choir_allreduce(comm, in, out, count, CHOIR_F32, CHOIR_OP_PREMUL_SUM, call, NULL);
+	case IN_PLACE:
+		return choir_allreduce(comm, in, in, count, CHOIR_F32, CHOIR_OP_PREMUL_SUM, call, NULL);
+	case TO_ROOT:
+		return choir_reduce(comm, in, out, count, CHOIR_F32, CHOIR_OP_PREMUL_SUM, n - 1, call, NULL);
 	case SCATTERED:
 		return choir_reduce_scatter(comm, in, out, count / (size_t)n, CHOIR_F32, CHOIR_OP_PREMUL_SUM, call,
 		                            NULL);
-	default: return choir_allreduce_multi(comm, &tensor, 1, CHOIR_OP_PREMUL_SUM, call, NULL);
+	default:
+		return choir_allreduce_multi(comm, &tensor, 1, CHOIR_OP_PREMUL_SUM, call, NULL);
 	}
 }
 
@@ -152,9 +156,21 @@ static void on_all(world_fn fn)
 			}
 }
 
-static void test_dense(void **state) { (void)state; on_all(dense); }
-static void test_sparse(void **state) { (void)state; on_all(sparse); }
-static void test_broadcast(void **state) { (void)state; on_all(broadcast); }
+static void test_dense(void **state)
+{
+	(void)state;
+	on_all(dense);
+}
+static void test_sparse(void **state)
+{
+	(void)state;
+	on_all(sparse);
+}
+static void test_broadcast(void **state)
+{
+	(void)state;
+	on_all(broadcast);
+}
 
 int main(void)
 {

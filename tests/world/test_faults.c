@@ -324,8 +324,10 @@ static void test_too_much_is_kept(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_late_and_reordered),
-		cmocka_unit_test(test_keyed_reordered), cmocka_unit_test(test_lost),
-		                            cmocka_unit_test(test_dead), cmocka_unit_test(test_lost_peer),
+		                            cmocka_unit_test(test_keyed_reordered),
+		                            cmocka_unit_test(test_lost),
+		                            cmocka_unit_test(test_dead),
+		                            cmocka_unit_test(test_lost_peer),
 		                            cmocka_unit_test(test_dead_pair),
 		                            cmocka_unit_test(test_too_much_is_kept) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);

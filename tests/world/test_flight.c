@@ -81,7 +81,11 @@ static void orders(struct world *world, int rank, choir_comm *comm, void *arg)
 		OK(choir_comm_destroy(comms[c]));
 }
 
-static void test_orders(void **state) { (void)state; on_all_worlds(orders); }
+static void test_orders(void **state)
+{
+	(void)state;
+	on_all_worlds(orders);
+}
 
 /* One thread, all ranks, calls of all in flight, ranks served in reverse. */
 static void test_one_thread(void **state)

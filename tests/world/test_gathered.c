@@ -72,9 +72,9 @@ static void all_shapes(struct world *world, int rank, choir_comm *comm, void *un
 	(void)unused;
 	for (int i = 0; i < N_FORMS * 4; i++) {
 		struct gathered_shape s = { .form = (enum gathered_form)(i % N_FORMS),
-			           .dtype = types[(i + i / N_FORMS) % 3],
-			           .options = options[i / N_FORMS],
-			           .root = i % world->n };
+			                    .dtype = types[(i + i / N_FORMS) % 3],
+			                    .options = options[i / N_FORMS],
+			                    .root = i % world->n };
 
 		s.in_place = i % 2 == 1 && (s.form == ALLREDUCE || s.form == BROADCAST || s.form == REDUCE);
 		if (i / N_FORMS == 2 && (!near || s.form == ALLREDUCE))
@@ -106,8 +106,8 @@ static void over_host(struct world *world, int rank, choir_comm *comm, void *unu
 	for (int i = 0; i < N * COUNT + 4; i++)
 		room[i] = (float)(rank + 1);
 	for (int i = 0; i < N; i++) {
-		mems[i] = clCreateBuffer(choir_device_context(world->device), CL_MEM_USE_HOST_PTR,
-		                         COUNT * sizeof *room, room + 1 + i * COUNT, NULL);
+		mems[i] = clCreateBuffer(choir_device_context(world->device), CL_MEM_USE_HOST_PTR, COUNT * sizeof *room,
+		                         room + 1 + i * COUNT, NULL);
 		tensors[i] = (choir_tensor){ choir_mem(mems[i], 0), choir_mem(mems[i], 0), COUNT, CHOIR_F32 };
 	}
 	OK(choir_allreduce_multi(comm, tensors, N, CHOIR_OP_SUM, NULL, NULL));
@@ -206,8 +206,7 @@ static void test_gathers_ahead(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_shapes), cmocka_unit_test(test_over_host),
-		                            cmocka_unit_test(test_commands),
-		                            cmocka_unit_test(test_gathers_ahead) };
+		                            cmocka_unit_test(test_commands), cmocka_unit_test(test_gathers_ahead) };
 	int failed;
 
 	setenv("CHOIR_CLASS", "stage", 1);

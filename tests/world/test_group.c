@@ -19,7 +19,10 @@ struct kit {
 	bool waits; /* calls without events */
 };
 
-static float value_of(int from, int to) { return (float)(100 * from + to + 1); }
+static float value_of(int from, int to)
+{
+	return (float)(100 * from + to + 1);
+}
 
 /* Whatever order the two sends of a pair meet their receives in, they bring the same. */
 static void pair_with(struct kit *kit, struct world *world, int rank, choir_comm *comm, int peer)

@@ -11,8 +11,10 @@
 
 enum { COUNT = 300 };
 
-#define GROUP(type_, size_, stride_) \
-	{ sizeof(choir_comm_group), CHOIR_COMM_GROUP_##type_, size_, stride_ }
+#define GROUP(type_, size_, stride_)                                                                                   \
+	{                                                                                                              \
+		sizeof(choir_comm_group), CHOIR_COMM_GROUP_##type_, size_, stride_                                     \
+	}
 
 /* Which ranks are in the group of each comm rank, gathered by the group itself. */
 static bool has_members(choir_comm *comm, int parent_rank, const int *wanted, int n)
@@ -35,15 +37,23 @@ struct rule {
 static const struct rule rules[] = {
 	{ 4, GROUP(ALL, 0, 0), { { 0, 1, 2, 3 }, { 0, 1, 2, 3 }, { 0, 1, 2, 3 }, { 0, 1, 2, 3 } }, 4 },
 	{ 4, GROUP(ALL, 4, 1), { { 0, 1, 2, 3 }, { 0, 1, 2, 3 }, { 0, 1, 2, 3 }, { 0, 1, 2, 3 } }, 4 },
-	{ 6, GROUP(CONSECUTIVE, 3, 1),
-	  { { 0, 1, 2 }, { 0, 1, 2 }, { 0, 1, 2 }, { 3, 4, 5 }, { 3, 4, 5 }, { 3, 4, 5 } }, 3 },
-	{ 6, GROUP(ORTHOGONAL, 3, 1),
-	  { { 0, 2, 4 }, { 1, 3, 5 }, { 0, 2, 4 }, { 1, 3, 5 }, { 0, 2, 4 }, { 1, 3, 5 } }, 3 },
+	{ 6,
+	  GROUP(CONSECUTIVE, 3, 1),
+	  { { 0, 1, 2 }, { 0, 1, 2 }, { 0, 1, 2 }, { 3, 4, 5 }, { 3, 4, 5 }, { 3, 4, 5 } },
+	  3 },
+	{ 6,
+	  GROUP(ORTHOGONAL, 3, 1),
+	  { { 0, 2, 4 }, { 1, 3, 5 }, { 0, 2, 4 }, { 1, 3, 5 }, { 0, 2, 4 }, { 1, 3, 5 } },
+	  3 },
 	{ 6, GROUP(ORTHOGONAL, 2, 0), { { 0, 3 }, { 1, 4 }, { 2, 5 }, { 0, 3 }, { 1, 4 }, { 2, 5 } }, 2 },
-	{ 8, GROUP(CONSECUTIVE, 2, 2),
-	  { { 0, 2 }, { 1, 3 }, { 0, 2 }, { 1, 3 }, { 4, 6 }, { 5, 7 }, { 4, 6 }, { 5, 7 } }, 2 },
-	{ 8, GROUP(ORTHOGONAL, 2, 2),
-	  { { 0, 2 }, { 1, 3 }, { 0, 2 }, { 1, 3 }, { 4, 6 }, { 5, 7 }, { 4, 6 }, { 5, 7 } }, 2 },
+	{ 8,
+	  GROUP(CONSECUTIVE, 2, 2),
+	  { { 0, 2 }, { 1, 3 }, { 0, 2 }, { 1, 3 }, { 4, 6 }, { 5, 7 }, { 4, 6 }, { 5, 7 } },
+	  2 },
+	{ 8,
+	  GROUP(ORTHOGONAL, 2, 2),
+	  { { 0, 2 }, { 1, 3 }, { 0, 2 }, { 1, 3 }, { 4, 6 }, { 5, 7 }, { 4, 6 }, { 5, 7 } },
+	  2 },
 	{ 3, GROUP(CONSECUTIVE, 1, 0), { { 0 }, { 1 }, { 2 } }, 1 },
 	{ 1, GROUP(ORTHOGONAL, 0, 0), { { 0 } }, 1 },
 };
@@ -102,12 +112,19 @@ static void splits_by_nodes(struct world *world, int rank, choir_comm *comm, voi
 	OK(choir_comm_destroy(group));
 }
 
-static void test_nodes(void **state) { (void)state; world_run_at(6, 2, 30000, splits_by_nodes, NULL); }
+static void test_nodes(void **state)
+{
+	(void)state;
+	world_run_at(6, 2, 30000, splits_by_nodes, NULL);
+}
 
 /* Nothing is sent, so each rank alone is told. */
 static void refuses(struct world *world, int rank, choir_comm *comm, void *arg)
 {
-	static const struct { choir_comm_group group; const char *words; } cases[] = {
+	static const struct {
+		choir_comm_group group;
+		const char *words;
+	} cases[] = {
 		{ GROUP(CONSECUTIVE, 4, 1), "groups of 4 ranks do not divide the 6 ranks of 'six'" },
 		{ GROUP(ORTHOGONAL, 5, 0), "orthogonal|5 ranks do not divide the 6" },
 		{ GROUP(CONSECUTIVE, 3, 4), "3 ranks, 4 apart, take 12 ranks|the 6 ranks of 'six'" },
@@ -158,16 +175,24 @@ static void differs(struct world *world, int rank, choir_comm *comm, void *arg)
 	CHECK(out == NULL && sum_works(comm, COUNT));
 }
 
-static void test_difference(void **state) { (void)state; world_run_at(4, 0, 30000, differs, NULL); }
+static void test_difference(void **state)
+{
+	(void)state;
+	world_run_at(4, 0, 30000, differs, NULL);
+}
 
 static void test_text(void **state)
 {
-	static const struct { const char *text, *again; } good[] = {
+	static const struct {
+		const char *text, *again;
+	} good[] = {
 		{ "all", "all, size=0, stride=1" },
 		{ "CONSECUTIVE, size=4, stride=2", "consecutive, size=4, stride=2" },
 		{ " orthogonal stride=0 size=12 ", "orthogonal, size=12, stride=0" },
 	};
-	static const struct { const char *text, *words; } bad[] = {
+	static const struct {
+		const char *text, *words;
+	} bad[] = {
 		{ "", "empty" },
 		{ "consecutiv size=2", "'consecutiv'|nearest is 'consecutive'" },
 		{ "all size=x", "'size=x'|number" },
@@ -259,7 +284,11 @@ static void bad_members(struct world *world, int rank, choir_comm *comm, void *a
 	CHECK(group == NULL && sum_works(comm, COUNT));
 }
 
-static void test_bad_members(void **state) { (void)state; world_run_at(2, 0, 30000, bad_members, NULL); }
+static void test_bad_members(void **state)
+{
+	(void)state;
+	world_run_at(2, 0, 30000, bad_members, NULL);
+}
 
 /* One thread, three of four ranks. */
 static void test_local(void **state)
@@ -349,9 +378,9 @@ static void test_split_start(void **state)
 	world_begin(&world, 4, NULL);
 	config.name = name;
 	for (int i = 0; i < 4; i++)
-		assert_int_equal(choir_comm_split_start(world.comms[i], i == 3 ? -1 : i % 2, -i, &config, &children[i],
-		                                        &events[i]),
-		                 CHOIR_SUCCESS);
+		assert_int_equal(
+		    choir_comm_split_start(world.comms[i], i == 3 ? -1 : i % 2, -i, &config, &children[i], &events[i]),
+		    CHOIR_SUCCESS);
 	memset(name, 'x', sizeof name - 1); /* it was copied */
 	for (int i = 0; i < 4; i++) {
 		assert_int_equal(choir_event_wait(events[i], -1), CHOIR_SUCCESS);
@@ -382,8 +411,8 @@ static void test_split_start(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rules),  cmocka_unit_test(test_nodes), cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_difference), cmocka_unit_test(test_text),  cmocka_unit_test(test_named),
+		cmocka_unit_test(test_rules),       cmocka_unit_test(test_nodes), cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_difference),  cmocka_unit_test(test_text),  cmocka_unit_test(test_named),
 		cmocka_unit_test(test_bad_members), cmocka_unit_test(test_local), cmocka_unit_test(test_split_config),
 		cmocka_unit_test(test_split_start),
 	};

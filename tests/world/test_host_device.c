@@ -17,17 +17,17 @@ enum { N = 3, COUNT = 5000 };
 static choir_comm *comms[N];
 static choir_device *device;
 
-#define OK(expr)                                                       \
-	do {                                                           \
-		if ((expr) != CHOIR_SUCCESS)                           \
-			fail_msg("%s: %s", #expr, choir_last_error()); \
+#define OK(expr)                                                                                                       \
+	do {                                                                                                           \
+		if ((expr) != CHOIR_SUCCESS)                                                                           \
+			fail_msg("%s: %s", #expr, choir_last_error());                                                 \
 	} while (0)
 
-#define FAILS(expr, status, part)                                                   \
-	do {                                                                        \
-		assert_int_equal(expr, status);                                     \
-		if (strstr(choir_last_error(), part) == NULL)                       \
-			fail_msg("%s: '%s'", #expr, choir_last_error());            \
+#define FAILS(expr, status, part)                                                                                      \
+	do {                                                                                                           \
+		assert_int_equal(expr, status);                                                                        \
+		if (strstr(choir_last_error(), part) == NULL)                                                          \
+			fail_msg("%s: '%s'", #expr, choir_last_error());                                               \
 	} while (0)
 
 static int set_up(void **state)

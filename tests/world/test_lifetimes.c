@@ -117,9 +117,8 @@ static void destroy_in_call(int times)
 	world_begin(&world, 2, &config);
 	control = arena_control(world.comms[0]->arena, 0);
 	for (int i = 0; i < 2; i++) {
-		callers[i] = (struct caller){ .comm = world.comms[i],
-			                       .times = times + (i == 0),
-			                       .last_ms = i == 0 ? 100 : 0 };
+		callers[i] =
+		    (struct caller){ .comm = world.comms[i], .times = times + (i == 0), .last_ms = i == 0 ? 100 : 0 };
 		assert_int_equal(pthread_create(&callers[i].thread, NULL, call_often, &callers[i]), 0);
 	}
 	while (atomic_load(&control->submitted) <= (uint64_t)times)

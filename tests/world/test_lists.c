@@ -49,10 +49,14 @@ static size_t holds(const struct set *set, bool send)
 	bool is_root = set->rank == s->root;
 
 	switch (s->form) {
-	case REDUCE_SCATTER: return send ? (size_t)set->n : 1;
-	case ALLGATHER: return send ? 1 : (size_t)set->n;
-	case BROADCAST: return send ? is_root : 1;
-	default: return send ? 1 : is_root;
+	case REDUCE_SCATTER:
+		return send ? (size_t)set->n : 1;
+	case ALLGATHER:
+		return send ? 1 : (size_t)set->n;
+	case BROADCAST:
+		return send ? is_root : 1;
+	default:
+		return send ? 1 : is_root;
 	}
 }
 
@@ -78,9 +82,12 @@ static int64_t wanted_of(const struct set *set, int t, size_t e)
 	int64_t sum = 0;
 
 	switch (set->shape->form) {
-	case ALLGATHER: return value_of((int)(e / count), t, e % count);
-	case BROADCAST: return value_of(set->shape->root, t, e);
-	case REDUCE_SCATTER: e += (size_t)set->rank * count; /* fall through */
+	case ALLGATHER:
+		return value_of((int)(e / count), t, e % count);
+	case BROADCAST:
+		return value_of(set->shape->root, t, e);
+	case REDUCE_SCATTER:
+		e += (size_t)set->rank * count; /* fall through */
 	default:
 		for (int r = 0; r < set->n; r++)
 			sum += value_of(r, t, e);
@@ -175,10 +182,14 @@ static choir_status call_of(struct set *set, choir_comm *comm, const choir_call 
 	choir_tensor *list = set->tensors;
 
 	switch (set->shape->form) {
-	case REDUCE_SCATTER: return choir_reduce_scatter_multi(comm, list, TENSORS, CHOIR_OP_SUM, call, event_p);
-	case ALLGATHER: return choir_allgather_multi(comm, list, TENSORS, call, event_p);
-	case BROADCAST: return choir_broadcast_multi(comm, list, TENSORS, set->shape->root, call, event_p);
-	default: return choir_reduce_multi(comm, list, TENSORS, CHOIR_OP_SUM, set->shape->root, call, event_p);
+	case REDUCE_SCATTER:
+		return choir_reduce_scatter_multi(comm, list, TENSORS, CHOIR_OP_SUM, call, event_p);
+	case ALLGATHER:
+		return choir_allgather_multi(comm, list, TENSORS, call, event_p);
+	case BROADCAST:
+		return choir_broadcast_multi(comm, list, TENSORS, set->shape->root, call, event_p);
+	default:
+		return choir_reduce_multi(comm, list, TENSORS, CHOIR_OP_SUM, set->shape->root, call, event_p);
 	}
 }
 
@@ -188,10 +199,14 @@ static choir_status keep(struct set *set, choir_comm *comm, const choir_call *ca
 	int root = set->shape->root;
 
 	switch (set->shape->form) {
-	case REDUCE_SCATTER: return choir_reduce_scatter_multi_init(comm, list, TENSORS, CHOIR_OP_SUM, call, request_p);
-	case ALLGATHER: return choir_allgather_multi_init(comm, list, TENSORS, call, request_p);
-	case BROADCAST: return choir_broadcast_multi_init(comm, list, TENSORS, root, call, request_p);
-	default: return choir_reduce_multi_init(comm, list, TENSORS, CHOIR_OP_SUM, root, call, request_p);
+	case REDUCE_SCATTER:
+		return choir_reduce_scatter_multi_init(comm, list, TENSORS, CHOIR_OP_SUM, call, request_p);
+	case ALLGATHER:
+		return choir_allgather_multi_init(comm, list, TENSORS, call, request_p);
+	case BROADCAST:
+		return choir_broadcast_multi_init(comm, list, TENSORS, root, call, request_p);
+	default:
+		return choir_reduce_multi_init(comm, list, TENSORS, CHOIR_OP_SUM, root, call, request_p);
 	}
 }
 
@@ -279,7 +294,7 @@ static void refused(struct world *world, int rank, choir_comm *comm, void *unuse
 		     bad = { choir_host(a), choir_host(b), 2, 99 },
 		     far = { choir_host(a), choir_host(b), SIZE_MAX / 4 / n, CHOIR_I32 },
 		     same[] = { { choir_host(a), choir_host(b), 2, CHOIR_I32 },
-			       { choir_host(a), choir_host(c), 2, CHOIR_I32 } };
+		                { choir_host(a), choir_host(c), 2, CHOIR_I32 } };
 
 	(void)unused;
 	SAYS(choir_reduce_scatter_multi(comm, two, 2, CHOIR_OP_SUM, NULL, NULL), CHOIR_ARGUMENT,

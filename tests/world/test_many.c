@@ -14,8 +14,8 @@ enum {
 	CALLS = 4096,
 	MOST_LOOKS = 2 * 16 + COMM_LANES,
 	MOST_CHECKED = 1024 + MOST_LOOKS, /* of the slow check */
-	CALL_ALLOCATIONS = 3, /* event and run; what was prepared, where another thread drives */
-	OTHER_ALLOCATIONS = 512, /* of a comm that begins */
+	CALL_ALLOCATIONS = 3,             /* event and run; what was prepared, where another thread drives */
+	OTHER_ALLOCATIONS = 512,          /* of a comm that begins */
 	OVERTAKEN = 40
 };
 
@@ -163,8 +163,16 @@ static void run_counted(world_fn fn)
 	}
 }
 
-static void test_sums(void **state) { (void)state; run_counted(many_sums); }
-static void test_messages(void **state) { (void)state; run_counted(many_messages); }
+static void test_sums(void **state)
+{
+	(void)state;
+	run_counted(many_sums);
+}
+static void test_messages(void **state)
+{
+	(void)state;
+	run_counted(many_messages);
+}
 
 static void test_check(void **state)
 {

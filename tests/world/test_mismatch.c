@@ -102,8 +102,14 @@ static choir_status gather_v(choir_comm *c, float *s, float *r, size_t last)
 	                        NULL, NULL);
 }
 
-static choir_status gather_v50(choir_comm *c, float *s, float *r) { return gather_v(c, s, r, 50); }
-static choir_status gather_v51(choir_comm *c, float *s, float *r) { return gather_v(c, s, r, 51); }
+static choir_status gather_v50(choir_comm *c, float *s, float *r)
+{
+	return gather_v(c, s, r, 50);
+}
+static choir_status gather_v51(choir_comm *c, float *s, float *r)
+{
+	return gather_v(c, s, r, 51);
+}
 static choir_status scatter_100(choir_comm *c, float *s, float *r)
 {
 	return choir_reduce_scatter(c, choir_host(s), choir_host(r), 100, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL);
@@ -123,8 +129,14 @@ static choir_status scatter_v(choir_comm *c, float *s, float *r, size_t last)
 	return choir_reduce_scatterv(c, choir_host(s), choir_host(r), counts, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL);
 }
 
-static choir_status scatter_v50(choir_comm *c, float *s, float *r) { return scatter_v(c, s, r, 50); }
-static choir_status scatter_v51(choir_comm *c, float *s, float *r) { return scatter_v(c, s, r, 51); }
+static choir_status scatter_v50(choir_comm *c, float *s, float *r)
+{
+	return scatter_v(c, s, r, 50);
+}
+static choir_status scatter_v51(choir_comm *c, float *s, float *r)
+{
+	return scatter_v(c, s, r, 51);
+}
 static choir_status turn_100(choir_comm *c, float *s, float *r)
 {
 	return choir_alltoall(c, choir_host(s), choir_host(r), 100, CHOIR_F32, NULL, NULL);
@@ -143,8 +155,14 @@ static choir_status turn_v(choir_comm *c, float *s, float *r, choir_dtype dtype,
 	return choir_alltoallv(c, choir_host(s), counts, NULL, choir_host(r), counts, NULL, dtype, &call, NULL);
 }
 
-static choir_status turn_auto(choir_comm *c, float *s, float *r) { return turn_v(c, s, r, CHOIR_F32, NULL); }
-static choir_status turn_i32(choir_comm *c, float *s, float *r) { return turn_v(c, s, r, CHOIR_I32, NULL); }
+static choir_status turn_auto(choir_comm *c, float *s, float *r)
+{
+	return turn_v(c, s, r, CHOIR_F32, NULL);
+}
+static choir_status turn_i32(choir_comm *c, float *s, float *r)
+{
+	return turn_v(c, s, r, CHOIR_I32, NULL);
+}
 
 static choir_status turn_named(choir_comm *c, float *s, float *r)
 {
@@ -359,7 +377,9 @@ static void expect_more(struct world *world, int rank, choir_comm *comm, void *a
 
 static void test_expected_counts(void **state)
 {
-	static const struct { int n, per_node; struct wrong_count w;
+	static const struct {
+		int n, per_node;
+		struct wrong_count w;
 	} trials[] = {
 		{ 1, 0, { 0, 0, 0 } }, { 2, 0, { 0, 1, 0 } }, { 2, 0, { 1, 0, 2 } },
 		{ 2, 1, { 1, 0, 1 } }, { 3, 0, { 2, 2, 2 } }, { 5, 2, { 4, 1, 0 } },

@@ -295,7 +295,13 @@ static void test_sweep(void **state)
 	sweep_run(*state);
 }
 
-#define SWEEP(name, ...) { "test_" name, test_sweep, NULL, NULL, &(struct sweep){ __VA_ARGS__ } }
+#define SWEEP(name, ...)                                                                                               \
+	{                                                                                                              \
+		"test_" name, test_sweep, NULL, NULL, &(struct sweep)                                                  \
+		{                                                                                                      \
+			__VA_ARGS__                                                                                    \
+		}                                                                                                      \
+	}
 
 int main(void)
 {

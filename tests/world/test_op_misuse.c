@@ -350,9 +350,14 @@ static void functions_that_abort(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(bad_names),     cmocka_unit_test(bad_members),         cmocka_unit_test(numbers),
-		cmocka_unit_test(refused_types), cmocka_unit_test(bad_texts),           cmocka_unit_test(texts_alone),
-		cmocka_unit_test(ranks_compare), cmocka_unit_test(destroyed_operators),
+		cmocka_unit_test(bad_names),
+		cmocka_unit_test(bad_members),
+		cmocka_unit_test(numbers),
+		cmocka_unit_test(refused_types),
+		cmocka_unit_test(bad_texts),
+		cmocka_unit_test(texts_alone),
+		cmocka_unit_test(ranks_compare),
+		cmocka_unit_test(destroyed_operators),
 		cmocka_unit_test(functions_that_abort),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);

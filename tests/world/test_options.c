@@ -16,7 +16,9 @@ enum { MOST = 8 };
 
 static void methods(struct world *world, int rank, choir_comm *comm, void *arg)
 {
-	static const struct { const char *method, *names[3]; } cases[] = {
+	static const struct {
+		const char *method, *names[3];
+	} cases[] = {
 		{ "clockwise_ring", { "ring", "ring", "ring" } },
 		{ "anticlockwise_ring", { "anticlockwise_ring", "anticlockwise_ring", "anticlockwise_ring" } },
 		{ "bidirectional_ring_pair", { "bidirectional_ring", "bidirectional_ring", "bidirectional_ring" } },

@@ -187,8 +187,8 @@ static void all_shapes(struct world *world, int rank, choir_comm *comm, void *un
 				           .kept = (i + c) & 8,
 				           .op = i % 3 == 0 ? CHOIR_OP_MIN : CHOIR_OP_SUM,
 				           .options = (i + c) % 5 == 0 && slots ? "algorithm=slots"
-				              : i % 3 == 1              ? way
-				                                        : NULL,
+				                      : i % 3 == 1              ? way
+				                                                : NULL,
 				           .counts = { counts[c], counts[(c + 2) % 6], 13, counts[(c + 4) % 6] } };
 
 			run_shape(world, rank, comm, &s);

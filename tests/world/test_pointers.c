@@ -82,26 +82,38 @@ static choir_status request_of(struct dense_flight *f, choir_comm *comm, choir_r
 	choir_dtype d = a->dtype;
 
 	switch (f->call.what - collectives) {
-	case ALLREDUCE: return choir_allreduce_init(comm, s, r, a->count, d, a->op, NULL, out_p);
-	case REDUCE_SCATTER: return choir_reduce_scatter_init(comm, s, r, a->count, d, a->op, NULL, out_p);
-	case REDUCE_SCATTERV: return choir_reduce_scatterv_init(comm, s, r, a->recv_counts, d, a->op, NULL, out_p);
-	case ALLGATHER: return choir_allgather_init(comm, s, r, a->count, d, NULL, out_p);
+	case ALLREDUCE:
+		return choir_allreduce_init(comm, s, r, a->count, d, a->op, NULL, out_p);
+	case REDUCE_SCATTER:
+		return choir_reduce_scatter_init(comm, s, r, a->count, d, a->op, NULL, out_p);
+	case REDUCE_SCATTERV:
+		return choir_reduce_scatterv_init(comm, s, r, a->recv_counts, d, a->op, NULL, out_p);
+	case ALLGATHER:
+		return choir_allgather_init(comm, s, r, a->count, d, NULL, out_p);
 	case ALLGATHERV:
 		return choir_allgatherv_init(comm, s, a->count, r, a->recv_counts, a->recv_offs, d, NULL, out_p);
-	case ALLTOALL: return choir_alltoall_init(comm, s, r, a->count, d, NULL, out_p);
-	case BROADCAST: return choir_broadcast_init(comm, s, r, a->count, d, a->root, NULL, out_p);
-	case REDUCE: return choir_reduce_init(comm, s, r, a->count, d, a->op, a->root, NULL, out_p);
-	case GATHER: return choir_gather_init(comm, s, r, a->count, d, a->root, NULL, out_p);
+	case ALLTOALL:
+		return choir_alltoall_init(comm, s, r, a->count, d, NULL, out_p);
+	case BROADCAST:
+		return choir_broadcast_init(comm, s, r, a->count, d, a->root, NULL, out_p);
+	case REDUCE:
+		return choir_reduce_init(comm, s, r, a->count, d, a->op, a->root, NULL, out_p);
+	case GATHER:
+		return choir_gather_init(comm, s, r, a->count, d, a->root, NULL, out_p);
 	case GATHERV:
 		return choir_gatherv_init(comm, s, a->count, r, a->recv_counts, a->recv_offs, d, a->root, NULL, out_p);
-	case SCATTER: return choir_scatter_init(comm, s, r, a->count, d, a->root, NULL, out_p);
+	case SCATTER:
+		return choir_scatter_init(comm, s, r, a->count, d, a->root, NULL, out_p);
 	case SCATTERV:
 		return choir_scatterv_init(comm, s, a->send_counts, a->send_offs, r, a->count, d, a->root, NULL, out_p);
-	case SCAN: return choir_scan_init(comm, s, r, a->count, d, a->op, NULL, out_p);
-	case EXSCAN: return choir_exscan_init(comm, s, r, a->count, d, a->op, NULL, out_p);
+	case SCAN:
+		return choir_scan_init(comm, s, r, a->count, d, a->op, NULL, out_p);
+	case EXSCAN:
+		return choir_exscan_init(comm, s, r, a->count, d, a->op, NULL, out_p);
 	case SENDRECV:
 		return choir_sendrecv_init(comm, s, a->count, a->next, r, a->count, a->previous, d, NULL, out_p);
-	default: return CHOIR_UNSUPPORTED; /* alltoallv; send and recv, of which a sendrecv is made */
+	default:
+		return CHOIR_UNSUPPORTED; /* alltoallv; send and recv, of which a sendrecv is made */
 	}
 }
 
@@ -207,12 +219,11 @@ int main(void)
 {
 	static enum memory_kind kinds[] = { MEMORY_SVM_COARSE, MEMORY_SVM_FINE,   MEMORY_USM_HOST,
 		                            MEMORY_USM_SHARED, MEMORY_USM_DEVICE, MEMORY_MIXED };
-	const struct CMUnitTest tests[] = { { "svm_coarse", test_kind, NULL, NULL, &kinds[0] },
-		                            { "svm_fine", test_kind, NULL, NULL, &kinds[1] },
-		                            { "usm_host", test_kind, NULL, NULL, &kinds[2] },
-		                            { "usm_shared", test_kind, NULL, NULL, &kinds[3] },
-		                            { "usm_device", test_kind, NULL, NULL, &kinds[4] },
-		                            { "mixed", test_kind, NULL, NULL, &kinds[5] } };
+	const struct CMUnitTest tests[] = {
+		{ "svm_coarse", test_kind, NULL, NULL, &kinds[0] }, { "svm_fine", test_kind, NULL, NULL, &kinds[1] },
+		{ "usm_host", test_kind, NULL, NULL, &kinds[2] },   { "usm_shared", test_kind, NULL, NULL, &kinds[3] },
+		{ "usm_device", test_kind, NULL, NULL, &kinds[4] }, { "mixed", test_kind, NULL, NULL, &kinds[5] }
+	};
 	int failed = cmocka_run_group_tests_name("pointers", tests, NULL, NULL);
 
 	world_device_drop();

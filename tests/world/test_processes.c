@@ -32,8 +32,7 @@ static void work(const struct rank *me, int per_node)
 			MUST(choir_event_wait(sums[i][k].event, -1) == CHOIR_SUCCESS && sum_is(&sums[i][k], n));
 			sum_free(&sums[i][k]);
 		}
-	MUST(choir_comm_size(children[1]) == me->n &&
-	     choir_comm_rank(children[0]) == me->n - 1 - me->rank);
+	MUST(choir_comm_size(children[1]) == me->n && choir_comm_rank(children[0]) == me->n - 1 - me->rank);
 	MUST(sum_works(children[0], 1000) && sum_works(children[1], 100000));
 	for (int i = 0; i < 2; i++) {
 		MUST(choir_comm_destroy(comms[i]) == CHOIR_SUCCESS);

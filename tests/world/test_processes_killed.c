@@ -54,8 +54,7 @@ static void killed_symmetric(const struct rank *me, int per_node)
 	processes_create(me, 1, per_node, 30000, &comm);
 	MUST(choir_mem_alloc(comm, 8 * COUNT * sizeof *share, (void **)&share, NULL) == CHOIR_SUCCESS);
 	for (int odd = -1; odd < n; odd++) {
-		float *in = me->rank == odd ? plain : share + 3 * me->rank + 1,
-		      *out = share + 4 * COUNT - me->rank;
+		float *in = me->rank == odd ? plain : share + 3 * me->rank + 1, *out = share + 4 * COUNT - me->rank;
 
 		MUST(sum_in(comm, in, out, COUNT, &event) == CHOIR_SUCCESS &&
 		     choir_event_wait(event, -1) == CHOIR_SUCCESS);

@@ -54,7 +54,10 @@ static void unmake(struct kit *kit)
 		choir_request_free(kit->requests[k]);
 }
 
-static int32_t given(int rank, int round, int i) { return rank * 1000 + round * 10000 + i % 997; }
+static int32_t given(int rank, int round, int i)
+{
+	return rank * 1000 + round * 10000 + i % 997;
+}
 
 static void fill(struct kit *kit, int round)
 {

@@ -20,8 +20,7 @@ static void flight(struct world *world, int rank, choir_comm *comm, void *arg)
 
 	for (int i = 0; i < FLIGHT; i++) {
 		OK(sparse_flight_start(&flights[i], world, rank, comm, &calls[i],
-		                       (enum way)((calls[i].seed + (uint64_t)rank * (i % 2)) % N_WAYS),
-		                       CHOIR_SUCCESS));
+		                       (enum way)((calls[i].seed + (uint64_t)rank * (i % 2)) % N_WAYS), CHOIR_SUCCESS));
 		OK(sum_start(&sums[i], comm, 1000, (float)i, NULL, true));
 	}
 	for (int i = FLIGHT - 1; i >= 0; i--) {

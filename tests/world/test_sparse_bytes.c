@@ -190,7 +190,7 @@ static void rows(void **state)
 
 static void scalars(void **state)
 {
-	static const char *const names[] = { NULL,    "allgather", "split", "recursive_doubling",
+	static const char *const names[] = { NULL,   "allgather", "split",       "recursive_doubling",
 		                             "mask", "dense",     "split_bitmap" };
 
 	(void)state;
@@ -233,8 +233,8 @@ int main(int argc, char **argv)
 	int failed;
 
 	device = world_far_device(CHOIR_REDUCE_KERNEL);
-	failed = n == 4 ? cmocka_run_group_tests(tests, NULL, NULL)
-	                : _cmocka_run_group_tests("quick", tests, n, NULL, NULL);
+	failed =
+	    n == 4 ? cmocka_run_group_tests(tests, NULL, NULL) : _cmocka_run_group_tests("quick", tests, n, NULL, NULL);
 	world_device_drop();
 	return failed;
 }

@@ -195,7 +195,7 @@ static void test_failing(void **state)
 
 /* --- a rank fails when it is to read the others' lists --- */
 
-static _Atomic int taken; /* device memory of the library's */
+static _Atomic int taken;         /* device memory of the library's */
 static _Atomic int until_failure; /* ranks that read the others' lists; 0: none fails */
 
 choir_status __real_scratch_take(choir_device *owner, uint64_t bytes, const char *what, struct scratch *out);
@@ -271,11 +271,8 @@ static void test_unread(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_forced),
-		cmocka_unit_test(test_mixed),
-		cmocka_unit_test(test_little_memory),
-		cmocka_unit_test(test_failing),
-		cmocka_unit_test(test_unread),
+		cmocka_unit_test(test_forced),  cmocka_unit_test(test_mixed),  cmocka_unit_test(test_little_memory),
+		cmocka_unit_test(test_failing), cmocka_unit_test(test_unread),
 	};
 
 	return cmocka_run_group_tests(tests, devices_open, devices_close);

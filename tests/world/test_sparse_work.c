@@ -369,12 +369,9 @@ static int drop(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_waiter_goes_on),
-		cmocka_unit_test(test_nobody_waits),
-		cmocka_unit_test(test_background_takes_over),
-		cmocka_unit_test(test_messages_leave),
-		cmocka_unit_test(test_plans_are_let_go),
-		cmocka_unit_test(test_abort_waits),
+		cmocka_unit_test(test_waiter_goes_on),        cmocka_unit_test(test_nobody_waits),
+		cmocka_unit_test(test_background_takes_over), cmocka_unit_test(test_messages_leave),
+		cmocka_unit_test(test_plans_are_let_go),      cmocka_unit_test(test_abort_waits),
 		cmocka_unit_test(test_destroy_waits),
 	};
 

@@ -204,14 +204,22 @@ static void test_memory(void **state)
 	line_up_run(2, 0, 20000, memory, NULL);
 	line_up_run(5, 0, 20000, memory, NULL);
 }
-static void test_over_and_over(void **state) { (void)state; line_up_run(2, 0, 20000, over_and_over, NULL); }
+static void test_over_and_over(void **state)
+{
+	(void)state;
+	line_up_run(2, 0, 20000, over_and_over, NULL);
+}
 static void test_gathers(void **state)
 {
 	(void)state;
 	line_up_layouts(RANKS, gathers);
 }
 
-static void test_none_left(void **state) { (void)state; line_up_run(2, 0, 20000, none_left, NULL); }
+static void test_none_left(void **state)
+{
+	(void)state;
+	line_up_run(2, 0, 20000, none_left, NULL);
+}
 
 /* Rank 0 sends; then all split in two; then rank 1 receives: the messages of the split are others. */
 static void splits_between(struct world *world, int rank, choir_comm *comm, void *arg)
@@ -269,10 +277,11 @@ static void test_ranks_of_the_parent(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_memory), cmocka_unit_test(test_over_and_over),
-		                            cmocka_unit_test(test_none_left), cmocka_unit_test(test_gathers),
-		                            cmocka_unit_test(test_between),
-		                            cmocka_unit_test(test_ranks_of_the_parent) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_memory),    cmocka_unit_test(test_over_and_over),
+		cmocka_unit_test(test_none_left), cmocka_unit_test(test_gathers),
+		cmocka_unit_test(test_between),   cmocka_unit_test(test_ranks_of_the_parent)
+	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();

@@ -206,9 +206,9 @@ static void test_create_fails(void **state)
 	for (int i = 0; i < 2; i++) {
 		choir_bootstrap bootstrap = seat_of(&m, i);
 
-		assert_int_equal(choir_comm_create_start(&bootstrap, 1, &device, i == 0 ? &config : NULL, &comms[i],
-		                                         &events[i]),
-		                 CHOIR_SUCCESS);
+		assert_int_equal(
+		    choir_comm_create_start(&bootstrap, 1, &device, i == 0 ? &config : NULL, &comms[i], &events[i]),
+		    CHOIR_SUCCESS);
 	}
 	assert_int_equal(choir_event_test(events[0], &done), CHOIR_SUCCESS);
 	assert_int_equal(done, 0);
@@ -332,9 +332,9 @@ static void test_group(void **state)
 		memcpy(list, ranks, sizeof list);
 		if (i == 3) /* needs not call */
 			continue;
-		assert_int_equal(choir_comm_create_group_start(world.comms[i], name, list, 3, NULL, &rows[i],
-		                                               &events[i]),
-		                 CHOIR_SUCCESS);
+		assert_int_equal(
+		    choir_comm_create_group_start(world.comms[i], name, list, 3, NULL, &rows[i], &events[i]),
+		    CHOIR_SUCCESS);
 		memset(name, 'x', sizeof name - 1);
 		memset(list, 0, sizeof list);
 	}
@@ -365,9 +365,9 @@ static void test_group(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_create),         cmocka_unit_test(test_create_local),
-		cmocka_unit_test(test_create_fails),   cmocka_unit_test(test_create_refuses),
-		cmocka_unit_test(test_split_ends),     cmocka_unit_test(test_split_of_the_destroyed),
+		cmocka_unit_test(test_create),       cmocka_unit_test(test_create_local),
+		cmocka_unit_test(test_create_fails), cmocka_unit_test(test_create_refuses),
+		cmocka_unit_test(test_split_ends),   cmocka_unit_test(test_split_of_the_destroyed),
 		cmocka_unit_test(test_group),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -276,12 +276,8 @@ static void test_in_place_on_some(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_table),
-		cmocka_unit_test(test_both_ways),
-		cmocka_unit_test(test_differ),
-		cmocka_unit_test(test_many),
-		cmocka_unit_test(test_wrong),
-		cmocka_unit_test(test_in_place_on_some),
+		cmocka_unit_test(test_table), cmocka_unit_test(test_both_ways), cmocka_unit_test(test_differ),
+		cmocka_unit_test(test_many),  cmocka_unit_test(test_wrong),     cmocka_unit_test(test_in_place_on_some),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 

@@ -235,9 +235,8 @@ static void test_gone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_order),	  cmocka_unit_test(test_many), cmocka_unit_test(test_forms),
-		cmocka_unit_test(test_refused),	  cmocka_unit_test(test_other_tag),
-		cmocka_unit_test(test_gone),
+		cmocka_unit_test(test_order),   cmocka_unit_test(test_many),      cmocka_unit_test(test_forms),
+		cmocka_unit_test(test_refused), cmocka_unit_test(test_other_tag), cmocka_unit_test(test_gone),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 

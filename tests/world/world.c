@@ -29,9 +29,8 @@ choir_device *world_far_device(choir_reduce_where where)
 
 	config.memory_class = CHOIR_CLASS_STAGE;
 	config.reduce = where;
-	if (far_devices[where] == NULL &&
-	    choir_device_create(choir_device_context(device), choir_device_id(device), &config, &far_devices[where]) !=
-	        CHOIR_SUCCESS)
+	if (far_devices[where] == NULL && choir_device_create(choir_device_context(device), choir_device_id(device),
+	                                                      &config, &far_devices[where]) != CHOIR_SUCCESS)
 		fail_msg("no device: %s", choir_last_error());
 	return far_devices[where];
 }

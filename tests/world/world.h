@@ -40,12 +40,12 @@ choir_device *world_far_device(choir_reduce_where where);
 void world_fail(struct world *world, int rank, const char *format, ...) __attribute__((format(printf, 3, 4)));
 bool world_is(struct world *world, int rank, choir_status st, choir_status wanted, const char *what);
 
-#define OK(call) world_is(world, rank, (call), CHOIR_SUCCESS, #call)
+#define OK(call)         world_is(world, rank, (call), CHOIR_SUCCESS, #call)
 #define IS(call, wanted) world_is(world, rank, (call), (wanted), #call)
-#define CHECK(cond)                                                                        \
-	do {                                                                               \
-		if (!(cond))                                                               \
-			world_fail(world, rank, "%s:%d: %s", __FILE__, __LINE__, #cond);   \
+#define CHECK(cond)                                                                                                    \
+	do {                                                                                                           \
+		if (!(cond))                                                                                           \
+			world_fail(world, rank, "%s:%d: %s", __FILE__, __LINE__, #cond);                               \
 	} while (0)
 
 #endif

@@ -11,12 +11,12 @@
 /* All return new references and never NULL: what could not be learnt is {"error": sentence}. */
 /* every platform and device; probe asks choir of each, which takes some ms a device */
 json_t *info_platforms(bool probe);
-json_t *info_mpi(void);             /* initialises MPI for the thread level; info_mpi_done finalises it */
+json_t *info_mpi(void); /* initialises MPI for the thread level; info_mpi_done finalises it */
 void info_mpi_done(void);
-json_t *info_job(bool *speaks_p);   /* of the comm of MPI's world; *speaks_p: whether this process is its rank 0 */
-json_t *info_comm(void);            /* of one rank on the default device: algorithms and rules */
-json_t *info_comm_host(void);       /* the same on host memory: makes no OpenCL call */
-json_t *info_environment(void);     /* CHOIR_* variables that are set */
+json_t *info_job(bool *speaks_p); /* of the comm of MPI's world; *speaks_p: whether this process is its rank 0 */
+json_t *info_comm(void);          /* of one rank on the default device: algorithms and rules */
+json_t *info_comm_host(void);     /* the same on host memory: makes no OpenCL call */
+json_t *info_environment(void);   /* CHOIR_* variables that are set */
 
 /* A text of the library's, which it takes over; the last error unless the status is SUCCESS. */
 json_t *info_object(choir_status st, char *text);

@@ -63,7 +63,8 @@ static void print_object(const json_t *object, int indent)
 	const char *key;
 	json_t *value;
 
-	json_object_foreach((json_t *)object, key, value) {
+	json_object_foreach((json_t *)object, key, value)
+	{
 		if (is_apart(key))
 			continue;
 		printf("%*s%-20s ", indent, "", key);
@@ -79,9 +80,11 @@ static void print_platforms(const json_t *platforms)
 
 	if (json_array_size(platforms) == 0)
 		printf("OpenCL: no platform\n");
-	json_array_foreach(platforms, p, platform) {
+	json_array_foreach(platforms, p, platform)
+	{
 		printf("platform %zu: %s, %s\n", p, text_in(platform, "name"), text_in(platform, "version"));
-		json_array_foreach(json_object_get(platform, "devices"), d, device) {
+		json_array_foreach(json_object_get(platform, "devices"), d, device)
+		{
 			printf("  device %s: %s\n", text_in(device, "place"), text_in(device, "name"));
 			print_object(json_object_get(device, "probe"), 4);
 		}
@@ -94,7 +97,8 @@ static void print_algorithms(const json_t *algorithms)
 	size_t i;
 	json_t *algorithm;
 
-	json_array_foreach(algorithms, i, algorithm) {
+	json_array_foreach(algorithms, i, algorithm)
+	{
 		const char *collective = text_in(algorithm, "collective");
 
 		printf("  %-20s %-20s %s\n", strcmp(collective, last) == 0 ? "" : collective,
@@ -113,7 +117,8 @@ static void print_ranges(const json_t *row)
 	       json_is_true(json_object_get(row, "shared")) ? "shared" : "plain");
 	if (!json_is_array(ranges))
 		printf(" %s", text_in(ranges, "error"));
-	json_array_foreach(ranges, i, range) {
+	json_array_foreach(ranges, i, range)
+	{
 		printf("%s %" JSON_INTEGER_FORMAT "-", i > 0 ? ";" : "",
 		       json_integer_value(json_object_get(range, "from")));
 		if (json_object_get(range, "to") != NULL)
@@ -135,8 +140,7 @@ static void print_table(const json_t *table)
 		printf(", %" JSON_INTEGER_FORMAT " a node",
 		       json_integer_value(json_object_get(table, "ranks_per_node")));
 	printf(":\n");
-	json_array_foreach(json_object_get(table, "collectives"), i, row)
-		print_ranges(row);
+	json_array_foreach(json_object_get(table, "collectives"), i, row) print_ranges(row);
 }
 
 static void print_costs(const json_t *costs)
@@ -146,10 +150,10 @@ static void print_costs(const json_t *costs)
 
 	if (json_object_size(costs) > 0)
 		printf("what the parts of a sparse exchange cost, in ns:\n");
-	json_object_foreach((json_t *)costs, link, row) {
+	json_object_foreach((json_t *)costs, link, row)
+	{
 		printf("  %-20s", link);
-		json_object_foreach(row, term, ns)
-			printf(" %s=%g", term, json_real_value(ns));
+		json_object_foreach(row, term, ns) printf(" %s=%g", term, json_real_value(ns));
 		fputc('\n', stdout);
 	}
 }
@@ -205,5 +209,5 @@ void info_print(const json_t *info)
 	print_costs(json_object_get(comm, "sparse_costs"));
 	printf("environment:%s\n", json_object_size(set) == 0 ? " no CHOIR_ variable is set" : "");
 	json_object_foreach((json_t *)set, name, variable)
-		printf("  %s=%s\n    %s\n", name, text_in(variable, "value"), text_in(variable, "about"));
+	    printf("  %s=%s\n    %s\n", name, text_in(variable, "value"), text_in(variable, "about"));
 }

@@ -13,9 +13,9 @@ static const char *about(const json_t *known, const char *name)
 	const json_t *variable;
 	size_t i;
 
-	json_array_foreach((json_t *)known, i, variable)
-		if (strcmp(json_string_value(json_object_get(variable, "name")), name) == 0)
-			return json_string_value(json_object_get(variable, "about"));
+	json_array_foreach((json_t *)known, i,
+	                   variable) if (strcmp(json_string_value(json_object_get(variable, "name")), name) ==
+	                                 0) return json_string_value(json_object_get(variable, "about"));
 	if (strncmp(name, "CHOIR_TRAIN_", 12) == 0)
 		return "choir-train's own";
 	return "choir does not know this one: misspelt?";

@@ -22,9 +22,8 @@ static bool chosen(choir_plan_options *options, size_t bytes, char name[NAME_BYT
 		return false;
 	list = json_loads(text, 0, NULL);
 	free(text);
-	json_array_foreach(list, i, row)
-		if (json_is_true(json_object_get(row, "chosen")))
-			snprintf(name, NAME_BYTES, "%s", json_string_value(json_object_get(row, "name")));
+	json_array_foreach(list, i, row) if (json_is_true(json_object_get(row, "chosen")))
+	    snprintf(name, NAME_BYTES, "%s", json_string_value(json_object_get(row, "name")));
 	json_decref(list);
 	return true;
 }
@@ -113,7 +112,8 @@ json_t *info_table(const json_t *algorithms, int ranks, int ranks_per_node)
 	options.ranks = ranks;
 	options.ranks_per_node = ranks_per_node;
 	options.rules = getenv("CHOIR_RULES");
-	json_array_foreach(algorithms, i, row) {
+	json_array_foreach(algorithms, i, row)
+	{
 		options.collective = json_string_value(json_object_get(row, "collective"));
 		if (options.collective == NULL || strcmp(options.collective, last) == 0 ||
 		    !has_plans(options.collective))

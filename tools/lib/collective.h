@@ -39,9 +39,9 @@ struct collective_row {
 	enum collective_kind kind;
 	bool reduces, rooted, uneven;
 	bool prefix, exclusive; /* the reduction of the ranks up to this one, or before it */
-	bool in_place;    /* there is an in-place form */
-	bool waits;       /* a pair of calls, which waits for the first one itself: not for groups, not behind deps */
-	int bus_rounds;   /* busbw = algbw x this x (n-1)/n; 0 = busbw is algbw */
+	bool in_place;          /* there is an in-place form */
+	bool waits;     /* a pair of calls, which waits for the first one itself: not for groups, not behind deps */
+	int bus_rounds; /* busbw = algbw x this x (n-1)/n; 0 = busbw is algbw */
 	collective_fn *call;
 };
 

@@ -5,9 +5,7 @@
 
 struct values collective_values(const struct collective_data *data)
 {
-	return (struct values){
-		.dtype = data->dtype, .op = values_op(data->op), .seed = 1, .n_ranks = data->shape->n
-	};
+	return (struct values){ .dtype = data->dtype, .op = values_op(data->op), .seed = 1, .n_ranks = data->shape->n };
 }
 
 static size_t piece_of(size_t count, size_t at)

@@ -55,8 +55,8 @@ static int broadcast(struct collective_mpi *m, void *send, void *recv, MPI_Reque
 {
 	bool copies = m->rank == m->shape->root && send != MPI_IN_PLACE;
 	MPI_Aint first, extent; /* of pairs more than the size */
-	int rc = EITHER(MPI_Bcast, MPI_Ibcast, copies ? send : recv, (int)m->layout->count, m->type,
-	                       m->shape->root, m->comm);
+	int rc = EITHER(MPI_Bcast, MPI_Ibcast, copies ? send : recv, (int)m->layout->count, m->type, m->shape->root,
+	                m->comm);
 
 	if (copies && MPI_Type_get_extent(m->type, &first, &extent) == MPI_SUCCESS)
 		memcpy(recv, send, m->layout->count * (size_t)extent);

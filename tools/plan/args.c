@@ -85,10 +85,22 @@ static int read_mode(const struct args_texts *texts, struct args *out)
 }
 
 #define AT(member) offsetof(struct args, member)
-#define COST(name, field, unit, about) { name, 0, FLAG_REAL, AT(costs.field), unit, about, 0, NULL, NULL }
-#define TEXT(letter, name, field, about, what) { name, letter, FLAG_TEXT, AT(field), what, about, 0, NULL, NULL }
-#define INT(letter, name, field, about, what) { name, letter, FLAG_INT, AT(field), what, about, 0, NULL, NULL }
-#define GIVEN(name, field, about) { name, 0, FLAG_GIVEN, AT(field), NULL, about, 0, NULL, NULL }
+#define COST(name, field, unit, about)                                                                                 \
+	{                                                                                                              \
+		name, 0, FLAG_REAL, AT(costs.field), unit, about, 0, NULL, NULL                                        \
+	}
+#define TEXT(letter, name, field, about, what)                                                                         \
+	{                                                                                                              \
+		name, letter, FLAG_TEXT, AT(field), what, about, 0, NULL, NULL                                         \
+	}
+#define INT(letter, name, field, about, what)                                                                          \
+	{                                                                                                              \
+		name, letter, FLAG_INT, AT(field), what, about, 0, NULL, NULL                                          \
+	}
+#define GIVEN(name, field, about)                                                                                      \
+	{                                                                                                              \
+		name, 0, FLAG_GIVEN, AT(field), NULL, about, 0, NULL, NULL                                             \
+	}
 
 static const struct flag table[] = {
 	TEXT('n', "ranks", texts.ranks, "ranks (2); --compare takes several: 2,16,1000", "N"),

@@ -21,8 +21,8 @@ struct args {
 	enum mode mode;
 	choir_plan_options options; /* its texts are those of argv */
 	choir_plan_costs costs;
-	int rank;                   /* or CHOIR_PLAN_ALL_RANKS */
-	int format;                 /* of a plan */
+	int rank;   /* or CHOIR_PLAN_ALL_RANKS */
+	int format; /* of a plan */
 	bool json, in_place, staged, shared;
 	/* --compare */
 	int ranks[MOST_SIZES_OF_WORLD], n_ranks;

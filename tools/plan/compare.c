@@ -71,7 +71,8 @@ static json_t *row_of(const struct args *args, const choir_plan_options *options
 	algorithms = json_loads(text, 0, NULL);
 	free(text);
 	times = json_array();
-	json_array_foreach(algorithms, i, algorithm) {
+	json_array_foreach(algorithms, i, algorithm)
+	{
 		double seconds;
 
 		if (time_of(args, *options, algorithm, &seconds, st))
@@ -97,9 +98,9 @@ static const json_t *entry_of(const json_t *row, const char *algorithm)
 	size_t i;
 	json_t *entry;
 
-	json_array_foreach(json_object_get(row, "times"), i, entry)
-		if (strcmp(json_string_value(json_object_get(entry, "algorithm")), algorithm) == 0)
-			return entry;
+	json_array_foreach(json_object_get(row, "times"), i,
+	                   entry) if (strcmp(json_string_value(json_object_get(entry, "algorithm")), algorithm) ==
+	                              0) return entry;
 	return NULL;
 }
 
@@ -109,8 +110,8 @@ static double best_of(const json_t *row)
 	size_t i;
 	json_t *entry;
 
-	json_array_foreach(json_object_get(row, "times"), i, entry)
-		best = fmin(best, json_real_value(json_object_get(entry, "time_us")));
+	json_array_foreach(json_object_get(row, "times"), i, entry) best =
+	    fmin(best, json_real_value(json_object_get(entry, "time_us")));
 	return best;
 }
 
@@ -120,12 +121,12 @@ static void print_algorithm(const json_t *rows, const char *algorithm)
 	size_t i;
 	json_t *row;
 
-	json_array_foreach(rows, i, row)
-		any |= entry_of(row, algorithm) != NULL;
+	json_array_foreach(rows, i, row) any |= entry_of(row, algorithm) != NULL;
 	if (!any)
 		return;
 	printf("%-24s", algorithm);
-	json_array_foreach(rows, i, row) {
+	json_array_foreach(rows, i, row)
+	{
 		const json_t *entry = entry_of(row, algorithm);
 		double us = json_real_value(json_object_get(entry, "time_us"));
 
@@ -149,14 +150,14 @@ static void print_table(const struct args *args, int ranks, const json_t *rows)
 	options.ranks = ranks;
 	printf("\n%-24s", "");
 	json_array_foreach(rows, i, entry)
-		printf(" %12s  ", plan_print_bytes((size_t)json_integer_value(json_object_get(entry, "bytes")), bytes));
+	    printf(" %12s  ", plan_print_bytes((size_t)json_integer_value(json_object_get(entry, "bytes")), bytes));
 	printf("\n%d ranks\n", ranks);
 	if (choir_plan_algorithms(&options, &text) != CHOIR_SUCCESS)
 		return;
 	algorithms = json_loads(text, 0, NULL);
 	free(text);
 	json_array_foreach(algorithms, i, entry)
-		print_algorithm(rows, json_string_value(json_object_get(entry, "name")));
+	    print_algorithm(rows, json_string_value(json_object_get(entry, "name")));
 	fflush(stdout);
 	json_decref(algorithms);
 }

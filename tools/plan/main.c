@@ -52,7 +52,8 @@ static int list_algorithms(const struct args *args)
 	list = json_loads(text, 0, NULL);
 	if (args->json)
 		puts(text);
-	json_array_foreach(list, i, algorithm) {
+	json_array_foreach(list, i, algorithm)
+	{
 		const json_t *unfit = json_object_get(algorithm, "unfit");
 
 		if (args->json)

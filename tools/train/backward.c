@@ -7,12 +7,12 @@ static choir_status target_rows(struct model *model)
 {
 	cl_uint n_candidates = (cl_uint)model->shape.candidates, n = (cl_uint)(model->shape.rows * model->shape.width);
 	struct ocl_arg args[] = { OCL_ARG(model->out_rows),
-				  OCL_ARG(model->p_gradient),
-				  OCL_ARG(model->target_gradient),
-				  OCL_ARG(model->p),
-				  OCL_ARG(model->target_table),
-				  OCL_ARG(n_candidates),
-				  OCL_ARG(n) };
+		                  OCL_ARG(model->p_gradient),
+		                  OCL_ARG(model->target_gradient),
+		                  OCL_ARG(model->p),
+		                  OCL_ARG(model->target_table),
+		                  OCL_ARG(n_candidates),
+		                  OCL_ARG(n) };
 
 	return ocl_launch(model->ocl, OCL_target_rows, n, args, 7, NULL);
 }
@@ -84,10 +84,11 @@ choir_status model_update_dense(struct model *model, cl_mem gradient, size_t fir
 {
 	cl_uint first_param = (cl_uint)first, n_params = (cl_uint)n;
 	float momentum = model->shape.momentum;
-	struct ocl_arg plain[] = { OCL_ARG(model->dense), OCL_ARG(gradient), OCL_ARG(first_param),
-		                   OCL_ARG(rate), OCL_ARG(n_params) };
-	struct ocl_arg with_momentum[] = { OCL_ARG(model->dense), OCL_ARG(model->velocity), OCL_ARG(gradient),
-		                           OCL_ARG(first_param),  OCL_ARG(rate),            OCL_ARG(momentum),
+	struct ocl_arg plain[] = { OCL_ARG(model->dense), OCL_ARG(gradient), OCL_ARG(first_param), OCL_ARG(rate),
+		                   OCL_ARG(n_params) };
+	struct ocl_arg with_momentum[] = { OCL_ARG(model->dense), OCL_ARG(model->velocity),
+		                           OCL_ARG(gradient),     OCL_ARG(first_param),
+		                           OCL_ARG(rate),         OCL_ARG(momentum),
 		                           OCL_ARG(n_params) };
 
 	if (momentum > 0)

@@ -16,8 +16,8 @@ static const struct {
 	const char *name;
 	int regroups;
 } algorithms[] = {
-	{ "allgather", 0 }, { "split", 0 }, { "split_bitmap", 0 }, { "split_dense", 0 }, { "mask", 0 }, { "dense", 0 },
-	{ "recursive_doubling", 1 },
+	{ "allgather", 0 }, { "split", 0 }, { "split_bitmap", 0 },       { "split_dense", 0 },
+	{ "mask", 0 },      { "dense", 0 }, { "recursive_doubling", 1 },
 };
 
 enum { N_ALGORITHMS = sizeof algorithms / sizeof *algorithms, N_TABLES = 2 };
@@ -47,8 +47,8 @@ static void find_tables(struct compare *compare, const struct bucket *buckets)
 			compare->tables[n++] = buckets + i;
 	for (int i = 0; i < n * N_ALGORITHMS; i++)
 		compare->rows[i] = (struct compare_row){ .table = compare->tables[i / N_ALGORITHMS]->name,
-							 .algorithm = algorithms[i % N_ALGORITHMS].name,
-							 .regroups = algorithms[i % N_ALGORITHMS].regroups };
+			                                 .algorithm = algorithms[i % N_ALGORITHMS].name,
+			                                 .regroups = algorithms[i % N_ALGORITHMS].regroups };
 }
 
 static choir_status make_room(struct compare *compare)
@@ -124,7 +124,7 @@ static choir_status spoil(struct compare *compare, const struct bucket *table)
 
 	if (!rc)
 		rc = clEnqueueFillBuffer(compare->ocl->queue, compare->values, &ones, sizeof ones, 0,
-					 table->room * table->width * sizeof(float), 0, NULL, NULL);
+		                         table->room * table->width * sizeof(float), 0, NULL, NULL);
 	return rc ? fail_cl("clEnqueueFillBuffer", rc) : finish(compare);
 }
 

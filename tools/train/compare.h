@@ -20,8 +20,8 @@ struct compare_row {
 	double predicted_us, wire_bytes; /* added up; after compare_end means, the bytes of the rank that sends most */
 	/* sums with other bits than the training's: because of that order, or for no good reason */
 	size_t n_rounded, n_wrong;
-	double off;                      /* by how much at most, over the largest value */
-	char why_not[256];               /* the library's sentence if it cannot do this; it is not tried again */
+	double off;        /* by how much at most, over the largest value */
+	char why_not[256]; /* the library's sentence if it cannot do this; it is not tried again */
 };
 
 struct compare;

@@ -32,7 +32,7 @@ struct bucket {
 	size_t n_whole;
 	choir_event *whole_event; /* their sum, where it is apart */
 	double received;          /* bytes of a dense one that came to this rank, after settle; by hand 0 */
-	const char *algorithm; /* that the library took for a sparse sum, after finish; NULL by hand */
+	const char *algorithm;    /* that the library took for a sparse sum, after finish; NULL by hand */
 };
 
 struct exchange;

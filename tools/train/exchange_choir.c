@@ -207,9 +207,8 @@ choir_status exchange_choir(struct ocl *ocl, choir_comm *comm, const struct comp
 
 	if (!self)
 		return fail_memory("the exchange", sizeof *self);
-	*self = (struct by_choir){
-		.base = { .ops = &choir_ops, .ocl = ocl }, .comm = comm, .compression = *compression
-	};
+	*self =
+	    (struct by_choir){ .base = { .ops = &choir_ops, .ocl = ocl }, .comm = comm, .compression = *compression };
 	*out_p = &self->base;
 	return CHOIR_SUCCESS;
 }

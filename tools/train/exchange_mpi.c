@@ -74,8 +74,8 @@ static choir_status start(struct exchange *exchange, struct bucket *bucket, cl_e
 		rc = clEnqueueReadBuffer(self->copies, bucket->index, CL_FALSE, 0, bucket->n_rows * sizeof(int32_t),
 		                         staging->index, 1, &ready, NULL);
 	if (!rc)
-		rc = clEnqueueReadBuffer(self->copies, bucket->values, CL_FALSE, 0,
-		                         n_values * sizeof(float), staging->rows, 1, &ready, &staging->read);
+		rc = clEnqueueReadBuffer(self->copies, bucket->values, CL_FALSE, 0, n_values * sizeof(float),
+		                         staging->rows, 1, &ready, &staging->read);
 	if (!rc)
 		rc = clFlush(self->copies);
 	return rc ? fail_cl("clEnqueueReadBuffer", rc) : CHOIR_SUCCESS;
@@ -95,8 +95,8 @@ static choir_status write_values(struct by_mpi *self, struct bucket *bucket, cl_
                                  const float *from)
 {
 	cl_event event;
-	cl_int rc = clEnqueueWriteBuffer(self->base.ocl->queue, mem, CL_FALSE, 0, count * sizeof *from, from, 0,
-	                                 NULL, &event);
+	cl_int rc =
+	    clEnqueueWriteBuffer(self->base.ocl->queue, mem, CL_FALSE, 0, count * sizeof *from, from, 0, NULL, &event);
 	choir_status st;
 
 	if (rc)

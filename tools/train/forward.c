@@ -42,8 +42,8 @@ static choir_status softmax(struct model *model)
 	cl_uint n_candidates = (cl_uint)shape->candidates;
 	float scale = 1.0f / (float)shape->batch_rows;
 	struct ocl_arg args[] = { OCL_ARG(model->logits), OCL_ARG(model->target_gradient), OCL_ARG(model->losses),
-				  OCL_ARG(model->p),      OCL_ARG(model->target_table),    OCL_ARG(model->out_words),
-				  OCL_ARG(model->bias),   OCL_ARG(n_candidates),           OCL_ARG(scale) };
+		                  OCL_ARG(model->p),      OCL_ARG(model->target_table),    OCL_ARG(model->out_words),
+		                  OCL_ARG(model->bias),   OCL_ARG(n_candidates),           OCL_ARG(scale) };
 
 	TRY(gather(model, model->candidate_rows, model->out_table, model->out_words, 0, shape->candidates));
 	TRY(gather(model, model->target_table, model->out_table, model->out_words, shape->candidates, shape->rows));

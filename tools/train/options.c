@@ -10,9 +10,18 @@
 #include <string.h>
 
 #define AT(member) offsetof(struct options, member)
-#define TEXT(name, field, value, about) { name, 0, FLAG_TEXT, AT(field), value, about, 0, NULL, NULL }
-#define WHOLE(name, field, least, about) { name, 0, FLAG_WHOLE, AT(field), "N", about, least, NULL, NULL }
-#define REAL(name, field, value, about) { name, 0, FLAG_REAL, AT(field), value, about, 0, NULL, NULL }
+#define TEXT(name, field, value, about)                                                                                \
+	{                                                                                                              \
+		name, 0, FLAG_TEXT, AT(field), value, about, 0, NULL, NULL                                             \
+	}
+#define WHOLE(name, field, least, about)                                                                               \
+	{                                                                                                              \
+		name, 0, FLAG_WHOLE, AT(field), "N", about, least, NULL, NULL                                          \
+	}
+#define REAL(name, field, value, about)                                                                                \
+	{                                                                                                              \
+		name, 0, FLAG_REAL, AT(field), value, about, 0, NULL, NULL                                             \
+	}
 
 static const struct flag table[] = {
 	TEXT("text", text, "FILE", "learn this text, a sentence a line; default: the definitions of WordNet"),

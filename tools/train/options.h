@@ -16,12 +16,12 @@ struct options {
 	size_t batch, candidates, context, width, hidden;
 	double rate, table_rate; /* learning rates of the dense layers and of the tables */
 	size_t seed;
-	size_t compare; /* steps from one comparison of the sparse algorithms to the next; 0 = none */
+	size_t compare;       /* steps from one comparison of the sparse algorithms to the next; 0 = none */
 	const char *compress; /* topk algorithm for the dense layers; NULL = their gradients go whole */
 	double density;       /* of what it sends */
 	double momentum;      /* of the dense layers' updates; with compress, of what is accumulated */
 	size_t dense_steps;   /* with compress: the first so many steps send whole gradients */
-	double every;   /* seconds between lines */
+	double every;         /* seconds between lines */
 	const char *json, *plot, *loss_out;
 };
 

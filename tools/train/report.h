@@ -42,7 +42,7 @@ struct report {
 	int speaks; /* rank 0 alone prints and writes */
 	int live;   /* a progress line: stdout is a terminal */
 	struct span interval, whole;
-	float *losses; /* of all steps */
+	float *losses;          /* of all steps */
 	struct step_comm *comm; /* of all steps; this rank's own until the ranks have put them together */
 	size_t room;            /* steps */
 	FILE *loss_file;

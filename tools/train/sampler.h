@@ -15,8 +15,8 @@ struct sampler {
 	double *log_not_drawn; /* [n_words] log(1 - q) */
 	/* [n_words] log(count / all): the fixed output bias, so that learning starts from the unigram model */
 	float *log_share;
-	uint64_t *seen;        /* [n_words] 1 + the last step that drew the word */
-	double n_tries;        /* of the last draw; 0 = everything was taken */
+	uint64_t *seen; /* [n_words] 1 + the last step that drew the word */
+	double n_tries; /* of the last draw; 0 = everything was taken */
 };
 
 /* sampler_init: n_wanted candidates a step, or the whole vocabulary (n_candidates says). */

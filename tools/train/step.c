@@ -10,13 +10,13 @@ void trainer_words(struct trainer *trainer, uint64_t step)
 	struct model_words *words = trainer->words + (step & 1);
 
 	batcher_fill(&trainer->batcher, step * shape->batch_rows + trainer->first_row, shape->rows, words->contexts,
-		     words->out_words + shape->candidates);
+	             words->out_words + shape->candidates);
 	sampler_draw(&trainer->sampler, step, words->out_words);
 	sampler_bias(&trainer->sampler, words->out_words, shape->candidates + shape->rows, words->bias);
 }
 
 choir_status trainer_compute(struct trainer *trainer, uint64_t step, float stop,
-			     choir_status (*start)(struct exchange *exchange, struct bucket *bucket, cl_event ready))
+                             choir_status (*start)(struct exchange *exchange, struct bucket *bucket, cl_event ready))
 {
 	static choir_status (*const back[N_BUCKETS])(struct model *, cl_event *) = {
 		[BUCKET_OUT] = model_back_output,

@@ -28,13 +28,12 @@ static choir_status open_exchange(struct trainer *trainer, const struct text *te
 {
 	const struct options *options = trainer->options;
 	struct compression compression = { .algorithm = options->compress,
-					   .density = options->density,
-					   .momentum = options->momentum,
-					   .dense_steps = options->dense_steps };
+		                           .density = options->density,
+		                           .momentum = options->momentum,
+		                           .dense_steps = options->dense_steps };
 
-	return options->via == VIA_MPI
-	           ? exchange_mpi(&trainer->ocl, text->n_words, &trainer->exchange)
-	           : exchange_choir(&trainer->ocl, seat->comm, &compression, &trainer->exchange);
+	return options->via == VIA_MPI ? exchange_mpi(&trainer->ocl, text->n_words, &trainer->exchange)
+	                               : exchange_choir(&trainer->ocl, seat->comm, &compression, &trainer->exchange);
 }
 
 /* Frequent words take part in much of a batch's mean gradient and stand only small rates; with those, the rare ones,
@@ -62,12 +61,12 @@ static choir_status trainer_open(struct trainer *trainer, const struct text *tex
 {
 	const struct options *options = trainer->options;
 	struct model_shape shape = { .vocabulary = text->n_words,
-				     .context = options->context,
-				     .width = options->width,
-				     .hidden = options->hidden,
-				     .batch_rows = options->batch,
-				     .seed = options->seed,
-				     .momentum = options->compress ? 0 : (float)options->momentum };
+		                     .context = options->context,
+		                     .width = options->width,
+		                     .hidden = options->hidden,
+		                     .batch_rows = options->batch,
+		                     .seed = options->seed,
+		                     .momentum = options->compress ? 0 : (float)options->momentum };
 
 	if (options->batch < (size_t)seat->size)
 		return failure(CHOIR_ARGUMENT, "a batch of %zu has no row for each of %d ranks", options->batch,

@@ -40,7 +40,7 @@ void buckets_fini(struct trainer *trainer);
 /* trainer_compute: forward and backward on words[step & 1]; each gradient is given to start, with its event, as soon as
  * it is enqueued. start NULL: no exchange. */
 choir_status trainer_compute(struct trainer *trainer, uint64_t step, float stop,
-			     choir_status (*start)(struct exchange *exchange, struct bucket *bucket, cl_event ready));
+                             choir_status (*start)(struct exchange *exchange, struct bucket *bucket, cl_event ready));
 
 /* trainer_step: the whole step at these rates; words[step & 1] must be there, those of the next step are filled
  * meanwhile.  The outcome is complete after outcome_wait. */

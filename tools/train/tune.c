@@ -13,10 +13,10 @@
 #define N_PRODUCT 16
 
 static const char *product_names[N_PRODUCT] = { "GEMMK", "MWG", "NWG", "KWG",  "MDIMC", "NDIMC", "MDIMA", "NDIMB",
-						"KWI",   "VWM", "VWN", "STRM", "STRN",  "SA",    "SB",    "KREG" };
+	                                        "KWI",   "VWM", "VWN", "STRM", "STRN",  "SA",    "SB",    "KREG" };
 
 struct row {
-	const char *platform;      /* what its name contains */
+	const char *platform; /* what its name contains */
 	size_t product[N_PRODUCT];
 };
 

@@ -14,7 +14,10 @@ const char *const args_memory_names[N_ARGS_MEMORY] = {
 };
 
 const char *const args_ids_names[N_ARGS_IDS] = {
-	[IDS_ZIPF] = "zipf", [IDS_UNIFORM] = "uniform", [IDS_CLUSTERED] = "clustered", [IDS_TEXT] = "text",
+	[IDS_ZIPF] = "zipf",
+	[IDS_UNIFORM] = "uniform",
+	[IDS_CLUSTERED] = "clustered",
+	[IDS_TEXT] = "text",
 };
 
 static bool read_dtypes(const char *text, struct args *args, char *error)

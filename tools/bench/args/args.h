@@ -24,16 +24,16 @@ struct args_sparse {
 	/* rows: of a rank, on average; of the row at hand where --rows or --density lists several */
 	size_t rows, width, range;
 	enum args_ids ids;
-	double zipf;       /* exponent */
-	double overlap;    /* share of the rows whose indices all ranks have */
-	bool permuted;     /* frequent indices stand anywhere, not first */
+	double zipf;    /* exponent */
+	double overlap; /* share of the rows whose indices all ranks have */
+	bool permuted;  /* frequent indices stand anywhere, not first */
 	/* the first rank sends ten times the rows of the others, the last none; together as many as without */
 	bool hot, empty;
-	bool heavy_tailed; /* kernels that select: values far from normal */
-	const char *text;  /* of IDS_TEXT: a file, or WordNet's folder */
+	bool heavy_tailed;  /* kernels that select: values far from normal */
+	const char *text;   /* of IDS_TEXT: a file, or WordNet's folder */
 	const char *values; /* topk: "normal", "heavy", or the path of a file */
 	const char *result; /* topk: "dense", "pairs" or "both" */
-	size_t lists;      /* kernels: sources of merge and reduce */
+	size_t lists;       /* kernels: sources of merge and reduce */
 	choir_dtype index_dtype;
 };
 
@@ -64,21 +64,21 @@ struct args {
 	bool in_place, fresh;
 	const char *algorithm; /* NULL = rules decide */
 	bool all_algorithms;
-	size_t offset;         /* elements before the data in every buffer */
+	size_t offset; /* elements before the data in every buffer */
 	int in_flight;
 	double timeout_s;
 	bool csv;
 	const char *json_path, *plot_path; /* NULL = none; json "-" = standard output */
 	double min_busbw;
-	const char *tensors; /* --tensors; NULL = none */
-	const char *tensors_of; /* the collective of them */
+	const char *tensors;      /* --tensors; NULL = none */
+	const char *tensors_of;   /* the collective of them */
 	const char *trainer_path; /* NULL = none */
 	double compute_ms;        /* overlap, trainer; 0 = as long as the collective, as the file says */
 	bool tune;
-	const char *tune_path; /* NULL = standard output */
+	const char *tune_path;                 /* NULL = standard output */
 	const char *compare_old, *compare_new; /* both or neither */
 	double fail_over;
-	int local; /* ranks as threads; 0 = the processes of MPI */
+	int local;                          /* ranks as threads; 0 = the processes of MPI */
 	const char *devices[ARGS_MAX_LIST]; /* "P:D", dealt out in turn */
 	int n_devices;
 	const char *vs[ARGS_MAX_LIST];

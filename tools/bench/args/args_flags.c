@@ -2,11 +2,26 @@
 #include "args_read.h"
 
 #define AT(member) offsetof(struct args, member)
-#define TEXT(letter, name, field, about, what) { name, letter, FLAG_TEXT, AT(texts.field), what, about, 0, NULL, NULL }
-#define INT(letter, name, field, least, about) { name, letter, FLAG_INT, AT(field), "N", about, least, NULL, NULL }
-#define REAL(name, field, about, what) { name, 0, FLAG_REAL, AT(field), what, about, 0, NULL, NULL }
-#define GIVEN(name, field, about) { name, 0, FLAG_GIVEN, AT(field), NULL, about, 0, NULL, NULL }
-#define TITLE(text) { NULL, 0, FLAG_GIVEN, 0, NULL, NULL, 0, NULL, text }
+#define TEXT(letter, name, field, about, what)                                                                         \
+	{                                                                                                              \
+		name, letter, FLAG_TEXT, AT(texts.field), what, about, 0, NULL, NULL                                   \
+	}
+#define INT(letter, name, field, least, about)                                                                         \
+	{                                                                                                              \
+		name, letter, FLAG_INT, AT(field), "N", about, least, NULL, NULL                                       \
+	}
+#define REAL(name, field, about, what)                                                                                 \
+	{                                                                                                              \
+		name, 0, FLAG_REAL, AT(field), what, about, 0, NULL, NULL                                              \
+	}
+#define GIVEN(name, field, about)                                                                                      \
+	{                                                                                                              \
+		name, 0, FLAG_GIVEN, AT(field), NULL, about, 0, NULL, NULL                                             \
+	}
+#define TITLE(text)                                                                                                    \
+	{                                                                                                              \
+		NULL, 0, FLAG_GIVEN, 0, NULL, NULL, 0, NULL, text                                                      \
+	}
 
 static const struct flag table[] = {
 	TEXT('b', "begin", begin, "smallest size (default 8)", "BYTES"),

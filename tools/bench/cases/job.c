@@ -20,10 +20,9 @@ void job_size(struct job *job, size_t bytes)
 	struct collective_layout whole; /* of a rank that has all blocks: the same number on all ranks */
 	size_t all;
 
-	job->shape = (struct collective_shape){ .what = job->what,
-		                                .n = job->n,
-		                                .root = job->root,
-		                                .count = count_of(job, bytes / job->elem_bytes) };
+	job->shape = (struct collective_shape){
+		.what = job->what, .n = job->n, .root = job->root, .count = count_of(job, bytes / job->elem_bytes)
+	};
 	collective_lay_out(&job->shape, job->rank, &job->layout);
 	collective_lay_out(&job->shape, job->what->rooted ? job->root : job->rank, &whole);
 	all = job->what->kind == SPREAD_WHOLE    ? whole.count

@@ -12,8 +12,8 @@
 enum { CHECK_GUARD_BYTES = 64, CHECK_SENTINEL = 0xa5, CHECK_PAGE_BYTES = 4096 };
 
 struct check_buffers {
-	struct memory send, recv;    /* in place: send only */
-	unsigned char *scratch;      /* host copy of the larger */
+	struct memory send, recv; /* in place: send only */
+	unsigned char *scratch;   /* host copy of the larger */
 	bool has_send, has_recv;
 };
 

@@ -24,8 +24,8 @@ struct kernel_shape {
 };
 
 struct kernel_buffer {
-	struct memory memory;   /* bytes, and a guard */
-	void *data;             /* an input's content, or what must be in an output; NULL = nobody looks */
+	struct memory memory; /* bytes, and a guard */
+	void *data;           /* an input's content, or what must be in an output; NULL = nobody looks */
 	size_t bytes, elem_bytes;
 	bool is_output;
 };
@@ -52,10 +52,10 @@ struct kernel_work {
 
 struct kernel {
 	const char *name, *about;
-	const char *unit;  /* of items */
-	bool reduces;      /* by an operator */
-	bool no_pairs;     /* --rows means nothing to it */
-	int host_manners;  /* ways of the host twin, of which the fastest counts; 0 = one */
+	const char *unit; /* of items */
+	bool reduces;     /* by an operator */
+	bool no_pairs;    /* --rows means nothing to it */
+	int host_manners; /* ways of the host twin, of which the fastest counts; 0 = one */
 	/* unfit: NULL, or why there is no such kernel for the shape. */
 	const char *(*unfit)(const struct kernel_shape *shape, choir_device *device);
 	/* open: makes data, buffers and state, sets the fields above.  false if there is no memory. */

@@ -90,7 +90,7 @@ static uint64_t wrong(struct kernel_work *work)
 	struct both *both = work->state;
 	double scale = hypot(both->expected.mean, both->expected.deviation);
 	bool fine = fabs(both->got.mean - both->expected.mean) <= scale * 0x1p-23 &&
-		    fabs(both->got.deviation - both->expected.deviation) <= scale * 0x1p-23;
+	            fabs(both->got.deviation - both->expected.deviation) <= scale * 0x1p-23;
 
 	both->got = (struct mean_std){ .mean = NAN };
 	return !fine;

@@ -11,8 +11,9 @@
 #include <string.h>
 
 static const struct kernel *const kernels[] = {
-	&kernel_coalesce,  &kernel_merge,       &kernel_select,      &kernel_topk,   &kernel_mean_std, &kernel_scatter,
-	&kernel_gather,    &kernel_intersect,   &kernel_bitmap_pack, &kernel_bitmap_unpack, &kernel_reduce,
+	&kernel_coalesce,    &kernel_merge,         &kernel_select, &kernel_topk,
+	&kernel_mean_std,    &kernel_scatter,       &kernel_gather, &kernel_intersect,
+	&kernel_bitmap_pack, &kernel_bitmap_unpack, &kernel_reduce,
 };
 enum { N_KERNELS = sizeof kernels / sizeof *kernels };
 

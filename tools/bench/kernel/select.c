@@ -63,8 +63,7 @@ static bool open_either(struct kernel_work *work, bool all_ties)
 	void *val = selection != NULL ? select_data_make(shape->dtype, n, shape->sparse.heavy_tailed) : NULL;
 	uint64_t key;
 
-	if (!kernel_add_input(work, val, n * elem, elem) ||
-	    !select_data_kth(elem, val, n, shape->sparse.rows, &key))
+	if (!kernel_add_input(work, val, n * elem, elem) || !select_data_kth(elem, val, n, shape->sparse.rows, &key))
 		return false;
 	selection->limit = (struct select_limit){ .key = key, .ties = UINT64_MAX };
 	selection->k = shape->sparse.rows;
@@ -127,8 +126,10 @@ static struct select_source source_of(const struct kernel_work *work)
 
 static struct select_target target_of(const struct kernel_work *work)
 {
-	return (struct select_target){ .ind = kernel_mem(work, OUT_IND), .val = kernel_mem(work, OUT_VAL),
-				       .ind_bytes = (uint32_t)work->shape->ind_bytes, .capacity = work->items_out };
+	return (struct select_target){ .ind = kernel_mem(work, OUT_IND),
+		                       .val = kernel_mem(work, OUT_VAL),
+		                       .ind_bytes = (uint32_t)work->shape->ind_bytes,
+		                       .capacity = work->items_out };
 }
 
 static choir_status run_select(struct kernel_work *work)

@@ -47,9 +47,7 @@ static const json_t *find(const json_t *rows, const json_t *wanted)
 	size_t i;
 	json_t *row;
 
-	json_array_foreach(rows, i, row)
-		if (same_work(row, wanted))
-			return row;
+	json_array_foreach(rows, i, row) if (same_work(row, wanted)) return row;
 	return NULL;
 }
 
@@ -74,7 +72,8 @@ int compare_runs(const json_t *old_run, const json_t *new_run, double fail_over,
 
 	fprintf(to, "# %-18s %12s %5s %11s %10s %10s %8s\n", "collective", "bytes", "type", "redop", "old p50",
 	        "new p50", "change");
-	json_array_foreach(rows, i, row) {
+	json_array_foreach(rows, i, row)
+	{
 		const json_t *old = find(old_rows, row);
 		double before = p50_of(old), now = p50_of(row);
 		bool too_slow;

@@ -54,19 +54,18 @@ static json_t *kernel_of(const struct result_kernel *kernel)
 
 static json_t *topk_of(const struct result_topk *topk)
 {
-	return must(json_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "values",
-	                      topk->values, "result", topk->form, "overlap", topk->overlap, "density",
-	                      topk->density, "density_in", topk->density_in, "density_out", topk->density_out,
-	                      "select_us", topk->select_us, "exchange_us", topk->exchange_us, "merge_us",
-	                      topk->merge_us, "update_us", topk->update_us, "words", topk->words, "formula",
-	                      topk->formula, "local_threshold", topk->local, "global_threshold", topk->global,
-	                      "imbalance", topk->imbalance));
+	return must(json_pack(
+	    "{s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "values", topk->values,
+	    "result", topk->form, "overlap", topk->overlap, "density", topk->density, "density_in", topk->density_in,
+	    "density_out", topk->density_out, "select_us", topk->select_us, "exchange_us", topk->exchange_us,
+	    "merge_us", topk->merge_us, "update_us", topk->update_us, "words", topk->words, "formula", topk->formula,
+	    "local_threshold", topk->local, "global_threshold", topk->global, "imbalance", topk->imbalance));
 }
 
 static json_t *overlap_of(const struct result_overlap *overlap)
 {
-	return must(json_pack("{s:f, s:f, s:f, s:f}", "compute_us", overlap->compute_us, "alone_us",
-			      overlap->alone_us, "exposed_us", overlap->exposed_us, "hidden", overlap->hidden));
+	return must(json_pack("{s:f, s:f, s:f, s:f}", "compute_us", overlap->compute_us, "alone_us", overlap->alone_us,
+	                      "exposed_us", overlap->exposed_us, "hidden", overlap->hidden));
 }
 
 static json_t *row_of(const struct result *row)

@@ -38,9 +38,8 @@ static void print_devices(const json_t *header)
 
 	printf("# device   %s, %s, class %s\n", text_in(header, "device"), text_in(header, "driver"),
 	       text_in(header, "buffer_class"));
-	json_array_foreach(devices, rank, device)
-		if (!json_equal(device, json_array_get(devices, 0)))
-			printf("# rank %zu   %s\n", rank, json_string_value(device));
+	json_array_foreach(devices, rank, device) if (!json_equal(device, json_array_get(devices, 0)))
+	    printf("# rank %zu   %s\n", rank, json_string_value(device));
 }
 
 void report_text_header(const json_t *header)
@@ -53,8 +52,7 @@ void report_text_header(const json_t *header)
 
 	printf("# choir    %s, %" JSON_INTEGER_FORMAT " ranks, nodes of the ranks:", text_in(header, "choir"),
 	       json_integer_value(json_object_get(header, "ranks")));
-	json_array_foreach(layout, rank, value)
-		printf(" %" JSON_INTEGER_FORMAT, json_integer_value(value));
+	json_array_foreach(layout, rank, value) printf(" %" JSON_INTEGER_FORMAT, json_integer_value(value));
 	fputc('\n', stdout);
 	print_devices(header);
 	if (json_is_object(mpi))
@@ -62,7 +60,7 @@ void report_text_header(const json_t *header)
 	else
 		printf("# MPI      none: the ranks are threads\n");
 	json_object_foreach((json_t *)variables, name, value)
-		printf("# variable %s=%s\n", name, json_string_value(value));
+	    printf("# variable %s=%s\n", name, json_string_value(value));
 	printf("# time is the slowest rank's, in us; sizes with K = 1024; GB/s with G = 10^9; ratio = their p50 / "
 	       "ours, above 1 choir wins\n");
 	fflush(stdout);

@@ -12,7 +12,7 @@
 
 struct result_vs {
 	const char *name;
-	bool ran; /* else the rest is 0 */
+	bool ran;             /* else the rest is 0 */
 	double p50_us, ratio; /* theirs / ours: above 1 we win */
 };
 
@@ -22,7 +22,7 @@ enum { SPARSE_TERMS = 5 };
 /* What a sparse row has beside. */
 struct result_sparse {
 	const char *index, *distribution;
-	char workload[64]; /* flags that bend the distribution, "" for none */
+	char workload[64];                      /* flags that bend the distribution, "" for none */
 	size_t rows_in, rows_out, width, range; /* rows_in: of a rank, on average */
 	double density_in, density_out;
 	double predicted_us, imbalance; /* as the library tells */
@@ -33,8 +33,8 @@ struct result_sparse {
 
 /* What a topk row has beside: means over all calls; times are the slowest rank's, words the busiest one's. */
 struct result_topk {
-	const char *values; /* "normal", "heavy" or a file */
-	const char *form;   /* of the result: "dense", "pairs" or "both" */
+	const char *values;                               /* "normal", "heavy" or a file */
+	const char *form;                                 /* of the result: "dense", "pairs" or "both" */
 	double overlap, density, density_in, density_out; /* asked for; selected; in the result */
 	double select_us, exchange_us, merge_us, update_us;
 	double words, formula; /* received; what the algorithm's description says */

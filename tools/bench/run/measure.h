@@ -15,8 +15,8 @@ struct measure_plan {
 };
 
 struct series {
-	double first_us; /* the very first call */
-	double *us;      /* [iterations] of one collective, the slowest rank's; the caller's array */
+	double first_us;         /* the very first call */
+	double *us;              /* [iterations] of one collective, the slowest rank's; the caller's array */
 	uint64_t wrong, checked; /* elements wrong on all ranks; calls checked */
 };
 

@@ -89,8 +89,7 @@ bool run_names_exist(const struct args *args, bool says)
 			single = args->collectives[i];
 		if (!word_exists(args->collectives[i]))
 			unknown = args->collectives[i];
-		else if (args->fresh && find(args->collectives[i]) == NULL &&
-		         strcmp(args->collectives[i], "all") != 0)
+		else if (args->fresh && find(args->collectives[i]) == NULL && strcmp(args->collectives[i], "all") != 0)
 			stale = args->collectives[i];
 	}
 	if (says && unknown != NULL) {

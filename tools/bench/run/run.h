@@ -13,13 +13,13 @@ struct run {
 	struct world *world;
 	choir_device *device;
 	choir_comm *comm;
-	struct results results; /* filled on every rank, the same */
-	bool to_text;           /* this rank prints rows */
-	uint64_t faults;        /* wrong elements of the ways: the bench's own fault */
+	struct results results;    /* filled on every rank, the same */
+	bool to_text;              /* this rank prints rows */
+	uint64_t faults;           /* wrong elements of the ways: the bench's own fault */
 	const struct args *headed; /* whose columns the CSV shows: overlap has others */
-	struct compute *compute; /* overlap and trainer only */
+	struct compute *compute;   /* overlap and trainer only */
 	const char *title;
-	int notes;              /* ways that were explained already, a bit each */
+	int notes; /* ways that were explained already, a bit each */
 };
 
 /* run_names_exist: are there such collectives and ways?  run_fits: do the root and our tables suit the world?  Rank 0

@@ -131,8 +131,7 @@ static void run_contenders(struct run *run, const struct sparse_job *sparse, con
 	for (int k = 0; k < field.n_ours; k++)
 		rows[k] = *like;
 	/* As if the whole range had been reduced: what a dense allreduce would have to move. */
-	run_measure(run, job, &field, sparse->shape.args.range * sparse->row_bytes, job_bus_factor(job),
-	            rows);
+	run_measure(run, job, &field, sparse->shape.args.range * sparse->row_bytes, job_bus_factor(job), rows);
 	for (int k = 0; k < field.n_ours; k++)
 		tell(run, field.ours[k], chosen, &rows[k]);
 	note_choice(run, rows, field.n_ours);

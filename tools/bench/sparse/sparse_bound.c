@@ -15,10 +15,10 @@
 
 /* What the others see of a rank; the arrays follow one another in the mapping. */
 struct share {
-	size_t *counts;         /* [n] pairs for each region, then its own distinct ones */
-	int32_t *part_ind;      /* [n][room] */
+	size_t *counts;    /* [n] pairs for each region, then its own distinct ones */
+	int32_t *part_ind; /* [n][room] */
 	float *part_val;
-	int32_t *owned_ind;     /* [region_room] */
+	int32_t *owned_ind; /* [region_room] */
 	float *owned_val;
 };
 
@@ -165,7 +165,7 @@ static int verify(struct contender *self, uint64_t *wrong_p)
 	*wrong_p = bound->rows_out != expected->rows;
 	if (*wrong_p == 0 && expected->rows > 0)
 		*wrong_p = memcmp(bound->out_ind, expected->ind, expected->rows * sizeof *bound->out_ind) != 0 ||
-			   memcmp(bound->out_val, expected->val, expected->rows * sizeof *bound->out_val) != 0;
+		           memcmp(bound->out_val, expected->val, expected->rows * sizeof *bound->out_val) != 0;
 	return EXIT_FINE;
 }
 

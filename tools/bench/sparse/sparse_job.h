@@ -12,7 +12,7 @@ struct sparse_job {
 	const struct job *job;
 	struct sparse_shape shape;
 	struct sparse_rows mine, expected;
-	size_t all_rows; /* of all ranks, as they send them */
+	size_t all_rows;             /* of all ranks, as they send them */
 	size_t ind_bytes, row_bytes; /* of one index, of one row of values */
 };
 

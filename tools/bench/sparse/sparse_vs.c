@@ -85,12 +85,12 @@ static int once(struct contender *self)
 	size_t in = sparse->mine.rows;
 
 	if (vs->staged && (!copy_out(&vs->buffers.send_ind, vs->send_ind, in * sparse->ind_bytes) ||
-			   !copy_out(&vs->buffers.send_val, vs->send_val, in * sparse->row_bytes)))
+	                   !copy_out(&vs->buffers.send_val, vs->send_val, in * sparse->row_bytes)))
 		return EXIT_WRONG;
 	if (reduce_on_host(vs) != EXIT_FINE)
 		return EXIT_WRONG;
 	if (vs->staged && (!copy_in(&vs->buffers.recv_ind, vs->out_ind, vs->rows_out * sparse->ind_bytes) ||
-			   !copy_in(&vs->buffers.recv_val, vs->out_val, vs->rows_out * sparse->row_bytes)))
+	                   !copy_in(&vs->buffers.recv_val, vs->out_val, vs->rows_out * sparse->row_bytes)))
 		return EXIT_WRONG;
 	return EXIT_FINE;
 }
@@ -120,7 +120,7 @@ static int verify(struct contender *self, uint64_t *wrong_p)
 	*wrong_p = vs->rows_out != rows;
 	if (*wrong_p == 0 && rows > 0)
 		*wrong_p = memcmp(vs->out_ind, sparse->expected.ind, rows * sparse->ind_bytes) != 0 ||
-			   memcmp(vs->out_val, sparse->expected.val, rows * sparse->row_bytes) != 0;
+		           memcmp(vs->out_val, sparse->expected.val, rows * sparse->row_bytes) != 0;
 	return EXIT_FINE;
 }
 
@@ -152,8 +152,9 @@ static bool make_room(struct sparse_vs *vs)
 	vs->counts = calloc(n, sizeof *vs->counts);
 	vs->bytes = calloc(n, sizeof *vs->bytes);
 	vs->at = calloc(n, sizeof *vs->at);
-	vs->merge = (struct merge){ .index_dtype = sparse->shape.args.index_dtype, .dtype = sparse->shape.dtype,
-				    .width = sparse->shape.args.width };
+	vs->merge = (struct merge){ .index_dtype = sparse->shape.args.index_dtype,
+		                    .dtype = sparse->shape.dtype,
+		                    .width = sparse->shape.args.width };
 	return vs->send_ind != NULL && vs->send_val != NULL && vs->all_ind != NULL && vs->all_val != NULL &&
 	       vs->out_ind != NULL && vs->out_val != NULL && vs->counts != NULL && vs->bytes != NULL &&
 	       vs->at != NULL && merge_init(&vs->merge, all, sparse->shape.args.range) &&

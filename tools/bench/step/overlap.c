@@ -159,8 +159,10 @@ static double scale_of(const struct run *run, const struct tensor_list *list)
 static void trainer_rows(struct run *run, const void *ctx)
 {
 	const struct tensor_list *list = ctx;
-	struct replay replay = { .n = list->n, .world = run->world, .compute = run->compute,
-				 .items = calloc((size_t)list->n, sizeof *replay.items) };
+	struct replay replay = { .n = list->n,
+		                 .world = run->world,
+		                 .compute = run->compute,
+		                 .items = calloc((size_t)list->n, sizeof *replay.items) };
 	struct run_field field = { .n_ours = 0 };
 	struct result row = { .collective = run->title,
 		              .dtype = dtype_of(list),

@@ -25,7 +25,7 @@ struct replay {
 	double trailing_us; /* the kernel after the last; 0 = none */
 	struct world *world;
 	struct compute *compute; /* NULL: there are no kernels, and nothing to wait for */
-	int opened; /* items with buffers */
+	int opened;              /* items with buffers */
 };
 
 /* replay_open: makes the buffers of all items.  false if there is no memory; replay_close is due anyhow. */

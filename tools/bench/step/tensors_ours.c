@@ -42,8 +42,8 @@ static choir_status reduce(const struct way *way, const struct job *job)
 }
 
 static multi_fn *const multi[N_COLLECTIVE_ROWS] = {
-	[ALLREDUCE] = allreduce, [REDUCE_SCATTER] = reduce_scatter, [ALLGATHER] = allgather,
-	[BROADCAST] = broadcast, [REDUCE] = reduce,
+	[ALLREDUCE] = allreduce, [REDUCE_SCATTER] = reduce_scatter, [ALLGATHER] = allgather, [BROADCAST] = broadcast,
+	[REDUCE] = reduce,
 };
 
 bool tensors_have(const char *collective)

@@ -119,7 +119,8 @@ void tune_costs_write(FILE *to, const struct results *results, const char *comm_
 	const char *link;
 	bool headed = false;
 
-	json_object_foreach(json_object_get(comm, "sparse_costs"), link, row) {
+	json_object_foreach(json_object_get(comm, "sparse_costs"), link, row)
+	{
 		size_t i = 0;
 
 		while (i < results->n && !is_of(&results->rows[i], link))

@@ -16,8 +16,10 @@ static int write_rules(const struct run *run)
 	const char *path = run->args->tune_path;
 	FILE *to = path != NULL ? fopen(path, "w") : stdout;
 	char device[160] = "", *comm = NULL;
-	struct tune_place place = { .ranks = run->world->size, .nodes = choir_comm_nodes(run->comm), .device = device,
-				    .iterations = run->args->iterations };
+	struct tune_place place = { .ranks = run->world->size,
+		                    .nodes = choir_comm_nodes(run->comm),
+		                    .device = device,
+		                    .iterations = run->args->iterations };
 	bool written = to != NULL;
 
 	clGetDeviceInfo(choir_device_id(run->device), CL_DEVICE_NAME, sizeof device - 1, device, NULL);
@@ -51,8 +53,11 @@ static bool take_sparse(struct args *args)
 /* Few and many pairs, narrow and wide, thin and dense: so that each constant counts somewhere. */
 static void run_sparse(struct run *run, struct args *args)
 {
-	static const struct { size_t rows, width, range; enum args_ids ids; } shapes[] = {
-		{ 64, 1, 100000, IDS_UNIFORM }, { 4096, 64, 43056, IDS_ZIPF }, { 1024, 16, 2000, IDS_ZIPF },
+	static const struct {
+		size_t rows, width, range;
+		enum args_ids ids;
+	} shapes[] = {
+		{ 64, 1, 100000, IDS_UNIFORM },     { 4096, 64, 43056, IDS_ZIPF },      { 1024, 16, 2000, IDS_ZIPF },
 		{ 20000, 1, 1000000, IDS_UNIFORM }, { 100000, 1, 500000, IDS_UNIFORM },
 	};
 

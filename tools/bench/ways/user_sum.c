@@ -50,8 +50,8 @@ static void add(void *ctx, void *acc, const void *src, size_t count, choir_dtype
 
 #ifdef __x86_64__
 /* What a caller's build for its own machine makes of it. */
-__attribute__((target("avx2")))
-static void add_avx2(void *ctx, void *acc, const void *src, size_t count, choir_dtype dtype)
+__attribute__((target("avx2"))) static void add_avx2(void *ctx, void *acc, const void *src, size_t count,
+                                                     choir_dtype dtype)
 {
 	(void)ctx;
 	add_any(acc, src, count, dtype);

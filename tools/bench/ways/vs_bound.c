@@ -27,13 +27,13 @@ struct vs_bound {
 	void *shared;
 	size_t shared_bytes;
 	struct bound_flags flags;
-	char **in, **out;   /* [n] of each rank */
+	char **in, **out; /* [n] of each rank */
 	/* Of the manner in use: */
 	bool streams;
 	int *getters;       /* [n_getters] ranks whose outputs I write */
 	struct span *parts; /* [n_parts] what I write there; at most n, and the end mark behind */
 	int n_getters, n_parts;
-	char **to;          /* [n] of the part at hand */
+	char **to; /* [n] of the part at hand */
 	const char **from;
 };
 

@@ -58,7 +58,6 @@ static const char *unfit(const struct job *job)
 	return NULL;
 }
 
-const struct vs_way vs_keyed = { .name = "keyed",
-	                         .about = "the same calls of choir on a keyed comm",
-	                         .unfit = unfit,
-	                         .open = open_keyed };
+const struct vs_way vs_keyed = {
+	.name = "keyed", .about = "the same calls of choir on a keyed comm", .unfit = unfit, .open = open_keyed
+};

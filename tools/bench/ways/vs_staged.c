@@ -70,8 +70,8 @@ static int half(struct vs_staged *vs, size_t at, size_t count, cl_event *read)
 		rc = clWaitForEvents(1, read);
 		clReleaseEvent(*read);
 	}
-	if (rc != CL_SUCCESS || mpi_kit_run(vs->job, &mpi, vs->send.host + bytes_of(vs, at),
-	                                    vs->recv.host + bytes_of(vs, at)) != EXIT_FINE)
+	if (rc != CL_SUCCESS ||
+	    mpi_kit_run(vs->job, &mpi, vs->send.host + bytes_of(vs, at), vs->recv.host + bytes_of(vs, at)) != EXIT_FINE)
 		return EXIT_WRONG;
 	if (vs->writes && (start_write(vs, at, count) != CL_SUCCESS || clFlush(vs->queue) != CL_SUCCESS))
 		return EXIT_WRONG;

@@ -28,8 +28,8 @@ CHOIR_API void choir_lightgbm_close(void);
 CHOIR_API void choir_lightgbm_reduce_scatter(char *input, int32_t input_bytes, int type_size, const int32_t *starts,
                                              const int32_t *lengths, int n, char *output, int32_t output_bytes,
                                              const reduce_fn *reducer);
-CHOIR_API void choir_lightgbm_allgather(char *input, int32_t input_bytes, const int32_t *starts,
-                                        const int32_t *lengths, int n, char *output, int32_t output_bytes);
+CHOIR_API void choir_lightgbm_allgather(char *input, int32_t input_bytes, const int32_t *starts, const int32_t *lengths,
+                                        int n, char *output, int32_t output_bytes);
 
 static void fail(const char *text)
 {
