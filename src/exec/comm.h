@@ -61,7 +61,7 @@ struct comm_uses {
 	_Atomic uint64_t last_thread; /* that called, see Note [one thread, several ranks] in api/call.c */
 };
 
-/* The list of all comms of the process.  Under its lock, in progress.c. */
+/* Its place in the list of all comms of the process.  Under comms_lock (comms.h). */
 struct comm_listing {
 	struct choir_comm *next;
 	bool listed;
@@ -180,7 +180,8 @@ void comm_leave(struct choir_comm *comm);
 void comm_fail(struct choir_comm *comm, choir_status status, const char *text);
 void comm_fail_from_peer(struct choir_comm *comm, choir_status status, const char *text);
 
-/* comm_see_poison: has a peer of the node failed the comm?  Then it has failed here too. */
+/* comm_see_poison: has a peer of the node failed the comm?  Then it has failed here too.  comm_take_poison: its slow
+ * half, where the poison is set. */
 void comm_take_poison(struct choir_comm *comm);
 static inline void comm_see_poison(struct choir_comm *comm)
 {

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/* What a call waits for before it starts: cl_events and events of other calls. */
 #include "exec/run.h"
 
 #include <stdlib.h>

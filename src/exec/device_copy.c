@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Copies on the device between memory of any kinds.
- *
- * Note [kinds of memory].  OpenCL copies from cl_mem to cl_mem, within SVM and within USM.  Between two of these only a
+/* Note [kinds of memory].  OpenCL copies from cl_mem to cl_mem, within SVM and within USM.  Between two of these only a
  * kernel does, and a kernel must touch no memory of a caller or a peer (Note [device plans] in algo/device.h).  So such
  * a copy takes three commands by way of two rooms of the run, one of each kind: copy, kernel, copy. */
 #include "exec/device_copy.h"

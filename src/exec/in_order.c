@@ -12,7 +12,6 @@
 #include "exec/shadow.h"
 #include "exec/steps.h"
 
-/* A step that fails here fails again, with its sentence, in the states of the run. */
 static void send_in_order(struct run *run)
 {
 	if (p2p_put_soon(run, run->plan->steps))

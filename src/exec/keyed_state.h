@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a keyed comm remembers of its calls; for keyed.c and keyed_check.c. */
+/* What a keyed comm remembers of its calls; for keyed.c, keyed_check.c and keyed_notes.c. */
 #ifndef EXEC_KEYED_STATE_H
 #define EXEC_KEYED_STATE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whom a call waits for, and which rank of those is late.  The driver only. */
+/* Which rank makes a call late, and the sentence that names it.  The driver only. */
 #ifndef EXEC_LATE_H
 #define EXEC_LATE_H
 

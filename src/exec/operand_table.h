@@ -18,7 +18,6 @@ struct table_step {
 	uint64_t len;
 };
 
-/* The first steps of a part, bound to addresses by the first call that executed it. */
 struct operand_table {
 	const struct plan *plan; /* NULL = nothing is bound yet */
 	const void *scratch;     /* of the run then */
