@@ -97,7 +97,7 @@ struct dropped_call {
 	uint32_t hash, number;
 };
 
-/* The last calls, which the next one may be again.  The driver only: also the thread that executes a call inline. */
+/* The last calls, which the next one may be again.  The driver only. */
 struct call_cache {
 	struct cache_entry *entries;              /* [last + 1] the last calls, see call_cache.c */
 	struct prepared *latest;                  /* the last one that was kept; a reference; NULL = none yet */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The event object: how the end of a collective is known.  Public functions that the engine calls too are in event.c,
+/* The event object: how the end of a call is known.  Public functions that the engine calls too are in event.c,
  * the others in api/event.c. */
 #ifndef EXEC_EVENT_H
 #define EXEC_EVENT_H
@@ -15,7 +15,7 @@ struct event_callback {
 	struct event_callback *next;
 	choir_event_fn fn;
 	void *ctx;
-	choir_status status; /* for an executor */
+	choir_status status; /* the event's, once it is complete */
 	bool ours;           /* the library's own: never given to an executor */
 };
 
@@ -39,8 +39,8 @@ struct choir_event {
 /* event_create: one reference, running. */
 choir_status event_create(struct choir_comm *comm, choir_event **out_p);
 
-/* event_complete: sets the outcome (text NULL = none) and runs the callbacks on this thread.  Once a run; the last one
- * completes, with the first failure.  Without any lock held. */
+/* event_complete: one of the event's runs has ended with that status and sentence (NULL = none).  After the last one
+ * the event is complete, with the first failure, and its callbacks run on this thread.  Without any lock held. */
 void event_complete(choir_event *event, choir_status status, const char *text);
 
 /* event_add_callback: fn runs once the event is complete: on the completing thread, or at once. */

@@ -40,7 +40,8 @@ struct run *flight_next_to_check(struct flight *flight, struct run *checked);
 struct run *flight_find_job(const struct flight *flight);
 struct run *flight_take_ended(struct flight *flight);
 
-/* flight_uses_messages: does an eligible run send or receive?  True also if nothing is in flight. */
+/* flight_uses_messages: does an eligible run send or receive?  True also if nothing is in flight: then no run pays for
+ * a look at the transport. */
 bool flight_uses_messages(const struct flight *flight);
 
 #endif

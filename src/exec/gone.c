@@ -92,7 +92,7 @@ struct farewell {
 	struct wire_tagged tags[WIRE_TAGS];
 };
 
-/* Under the lock of submissions.  Of a pair with more tags none is told. */
+/* Under submission.lock.  Of a pair with more than WIRE_TAGS tags none is told. */
 static choir_status say_to(struct choir_comm *comm, int rank, struct farewell *words, struct wire_header *header)
 {
 	const struct submission *submission = &comm->submission;

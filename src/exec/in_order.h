@@ -13,7 +13,8 @@
  * fails here fails again there, with its sentence. */
 void run_in_order(struct run *run);
 
-/* run_in_shadows: the same for a part of IN_ORDER_SHADOWS, with a read before and a write after. */
+/* run_in_shadows: the same for a part of IN_ORDER_SHADOWS: a command fills the shadows before, another one empties them
+ * after (exec/shadow.h). */
 void run_in_shadows(struct run *run);
 
 #endif

@@ -46,8 +46,8 @@ void inbox_fini(struct inbox *inbox); /* gives back what is left */
 
 void inbox_put(struct inbox *inbox, struct message *message);
 
-/* inbox_expect: I make call number key now, under the caller's name.  Messages of that number, here already
- * or still to come, must be of the same record: if one is not, `mismatch` tells. */
+/* inbox_expect: this rank makes the collective that has this key in headers.  Messages with the key, here already or
+ * still to come, must have the same record: if one has not, `mismatch` tells.  name: the caller's, "" = none. */
 void inbox_expect(struct inbox *inbox, uint64_t key, const struct call_record *record, const char *name);
 
 /* inbox_compare: the same for a record that came without a message to keep. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Design notes.  The thread holds the engine's drive right from the first check to the last step, so a call of some
+/* Design notes.  The thread holds the engine's right to drive from the first check to the last step, so a call of some
  * bytes costs it two locked instructions, both before anything is published: one behind a store to a line that a peer
  * holds would wait for that store.  The comm keeps a run of each kind for this; a run stays bound to a prepared call
  * until another one needs it.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How plans write what peers read, into slots and into peers' buffers: the first rank of a node times its plans and
- * chooses for all (base/nt.h). */
+/* Do plans write what peers read, into slots and into peers' buffers, by non-temporal (nt) stores?  The first rank of a
+ * node times its plans and chooses for all (base/nt.h). */
 #ifndef EXEC_NT_PLAN_H
 #define EXEC_NT_PLAN_H
 

@@ -39,12 +39,12 @@ struct plan_cache {
 choir_status plan_cache_init(struct plan_cache *cache);
 void plan_cache_fini(struct plan_cache *cache);
 
-/* plan_cache_get: the plan for in by that algorithm, built if it is not there.  v-collectives with very long lists are
- * not kept; cache NULL: none is.  One reference. */
+/* plan_cache_get: the algorithm's plan for the call that `in` describes, built if it is not there.  v-collectives with
+ * very long lists are not kept; cache NULL: no plan is.  One reference. */
 choir_status plan_cache_get(struct plan_cache *cache, const struct algorithm *algorithm, const struct algo_in *in,
                             struct cached_plan **out_p);
 
-/* cached_plan_lists: lets in have the plan's own lists, which live as long as the plan. */
+/* cached_plan_lists: points the lists of `in` to the plan's own copies, which live as long as the plan. */
 void cached_plan_lists(const struct cached_plan *plan, struct algo_in *in);
 void cached_plan_release(struct cached_plan *plan); /* NULL is silent */
 

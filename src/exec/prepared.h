@@ -12,7 +12,7 @@
 struct part {
 	choir_buffer send, recv; /* whose cl_mems a call with an event retains */
 	struct bound bound;
-	/* short host steps and flags only: the inline executor goes through them in their order */
+	/* short host steps and flags only: inline execution goes through them in their order (in_order.h) */
 	enum { NOT_IN_ORDER, IN_ORDER, IN_ORDER_SHADOWS } in_order;
 	struct operand_table *operands; /* made by the first call that is executed in order; driver only */
 	struct span_table *spans;       /* of lists that peers reach (exec/span_table.h); driver only */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A run: one collective in flight on one rank, from its deps to its event. */
+/* A run: one part of a call in flight on one rank, from its deps to its event.  Most calls have one part; a sendrecv
+ * has two, a list of tensors one for each bucket, and their runs share an event (struct part in prepared.h). */
 #ifndef EXEC_RUN_H
 #define EXEC_RUN_H
 

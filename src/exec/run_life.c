@@ -10,7 +10,7 @@
 
 enum { POOLED_RUNS = 64, POOLED_SCRATCH_BYTES = 8 << 20 };
 
-/* Zeroes all but what is worth keeping: the board's arrays and a scratch of moderate size. */
+/* Zeroes all but the memory that the next call can use. */
 static void wipe(struct run *run)
 {
 	struct step_board board = run->board;

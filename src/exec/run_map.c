@@ -61,6 +61,7 @@ choir_status run_unmap(struct run *run)
 {
 	choir_status sent, received;
 
+	/* a list is scattered behind its shadow's write, so each has an event of its own */
 	TRY(shadow_empty(run, &run->map_events[run->bound.scattered != NULL ? 0 : 1]));
 	TRY(gathered_empty(run, &run->map_events[1]));
 	sent = unmap(run, &run->bound.send, &run->send_mapped, &run->map_events[0]);

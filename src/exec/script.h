@@ -61,7 +61,7 @@ static inline choir_status script_take_outcome(const struct script_outcome *outc
 	return outcome->status == CHOIR_SUCCESS ? CHOIR_SUCCESS : error_set(outcome->status, "%s", outcome->text);
 }
 
-/* script_take_plan: the plan for in by that algorithm, in place of the one before in *cached, which is released. */
+/* script_take_plan: plan_cache_get into *cached, whose plan so far is released. */
 static inline choir_status script_take_plan(struct plan_cache *plans, const struct algorithm *algorithm,
                                             const struct algo_in *in, struct cached_plan **cached)
 {

@@ -29,14 +29,14 @@ struct slot_sizes {
  * each command costs (algo/fit.h). */
 struct slot_sizes slot_sizes_of(int node_size, bool far_memory);
 
-/* slot_ring_take: the run's range.  In the order of calls: under the engine's submit lock. */
+/* slot_ring_take: gives the run its range.  In the order of calls: under submission.lock. */
 void slot_ring_take(struct run *run);
 
 /* slot_ring_allocate: the memory that run->plan, or operand_say_segments, writes to, if the comm has not written there
  * before.  NO_MEMORY.  The driver only. */
 choir_status slot_ring_allocate(struct run *run);
 
-/* slot_ring_at: offset `off` of that of this rank of the node. */
+/* slot_ring_at: the address of byte `off` of the call's range in the slots of that rank of the node. */
 unsigned char *slot_ring_at(const struct run *run, int local_rank, uint64_t off);
 
 #endif

@@ -26,8 +26,8 @@ void steps_free(struct run *run);
  * step says.  In kernel_step.c. */
 choir_status steps_kernel_reduce(struct run *run, const struct plan_step *step, cl_event *event_p);
 
-/* steps_reduce_by: starts a reduction by a kernel, with room for the step's sources, and builds end at the run's
- * deadline. */
+/* steps_reduce_by: calls `reduction`, which starts a kernel, with room in src for the step's sources.  A kernel that
+ * has to be built first is given up at the run's deadline.  In kernel_step.c. */
 struct reduce_operand;
 typedef choir_status steps_reduction(struct run *run, const struct plan_step *step, struct reduce_operand *src,
                                      cl_event *event_p);
