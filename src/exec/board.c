@@ -93,7 +93,7 @@ void board_fill(struct run *run, uint32_t done)
 	}
 }
 
-void board_abandon(struct run *run)
+void board_drain(struct run *run)
 {
 	struct step_board *board = &run->board;
 

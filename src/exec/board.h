@@ -14,7 +14,7 @@ void board_free_spares(struct choir_comm *comm);
 /* board_fill: the first `done` steps are done; those that depend on nothing else are ready.  After board_take. */
 void board_fill(struct run *run, uint32_t done);
 
-/* board_abandon: waits for what the device still runs, so that memory may go. */
-void board_abandon(struct run *run);
+/* board_drain: waits for what the device still runs, so that memory may go. */
+void board_drain(struct run *run);
 
 #endif

@@ -70,7 +70,7 @@ static void leave_peers(struct flight *flight)
 {
 	for (struct run *run = flight->all; run != NULL; run = run->next)
 		if (run_is_active(run) && run->plan != NULL && run->plan->peers)
-			board_abandon(run);
+			board_drain(run);
 }
 
 static void fail_all(struct choir_comm *comm)

@@ -98,7 +98,7 @@ bool run_advance(struct run *run)
  * back. */
 static void let_go(struct run *run)
 {
-	board_abandon(run);
+	board_drain(run);
 	dev_wait(&run->map_events[0]);
 	dev_wait(&run->map_events[1]);
 	shadow_drop(run);
