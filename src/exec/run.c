@@ -66,7 +66,7 @@ void run_give_lane(struct run *run)
 	if (run->bound.pair || run->bound.alone)
 		return;
 	if (run->status != CHOIR_SUCCESS) /* phases that this rank will not come to */
-		lane_publish(run, ARENA_DONE);
+		lane_publish(run, ARENA_LAST_POINT);
 	atomic_store_explicit(&comm_control(comm, comm->local_rank)->done[run->lane], run->seq + 1,
 	                      memory_order_release);
 	comm_wake_step(comm);

@@ -5,7 +5,8 @@
  *
  * Note [arena flags].  A lane's flag is one 64-bit number: (seq + 1) << 24 | point, where seq is the call's
  * sequence number, so a flag of 0 is that of no call.  Only ARENA_FLAG, arena_is_at and arena_reached know of the + 1.
- * While the call runs, point is plan index << 20 | phase; it is ARENA_DONE if the call failed for this rank alone.
+ * While the call runs, point is plan index << 20 | phase.  If the call failed for this rank alone, it is
+ * ARENA_LAST_POINT, which counts as any point of the call.
  * Whether a peer has published phase p of call seq is one acquire load and one comparison, and flags are never reset.
  * The flag of a call with one plan only rises.  A script has several plans, and the point holds their index modulo 16:
  * ranks begin a plan together, so two ranks are at most one plan apart, and arena_reached compares points in a circle.
@@ -24,7 +25,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#define ARENA_DONE             0xFFFFFFu
+#define ARENA_LAST_POINT       0xFFFFFFu
 #define ARENA_WITHDRAWN        UINT64_MAX /* flag of a rank that has left all calls of a failed comm */
 #define ARENA_FLAG(seq, point) (((uint64_t)(seq) + 1) << 24 | (point))
 #define ARENA_LAST_SEQ         ((UINT64_C(1) << 40) - 2)
@@ -125,7 +126,7 @@ static inline void arena_publish(struct arena_lane *lane, uint64_t flag)
 /* arena_point: the point of a phase (below 2^20 - 1) of the call's plan_index-th plan. */
 static inline uint32_t arena_point(uint32_t plan_index, uint32_t phase)
 {
-	return (plan_index << 20 & ARENA_DONE) | phase;
+	return (plan_index << 20 & ARENA_LAST_POINT) | phase;
 }
 
 /* arena_is_at: true if the flag was last raised in call seq.
@@ -140,7 +141,8 @@ static inline bool arena_reached(uint64_t flag, uint64_t seq, uint32_t point)
 {
 	if (!arena_is_at(flag, seq))
 		return flag >> 24 > seq + 1 && flag != ARENA_WITHDRAWN;
-	return (flag & ARENA_DONE) == ARENA_DONE || (((uint32_t)flag - point) & ARENA_DONE) < 1u << 23;
+	return (flag & ARENA_LAST_POINT) == ARENA_LAST_POINT ||
+	       (((uint32_t)flag - point) & ARENA_LAST_POINT) < 1u << 23;
 }
 
 /* Poison: the first failure of any rank of the node, which all ranks see.  arena_poison keeps the first text.

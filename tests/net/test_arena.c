@@ -70,8 +70,8 @@ static void steps_come_in_order(void **state)
 				assert_false(arena_reached(flag, seq + 1, arena_point(0, 0)));
 				if (plan > 0)
 					assert_true(arena_reached(flag, seq, arena_point(plan - 1, phases[k])));
-				assert_true(
-				    arena_reached(ARENA_FLAG(seq, ARENA_DONE), seq, arena_point(plan, phases[k])));
+				assert_true(arena_reached(ARENA_FLAG(seq, ARENA_LAST_POINT), seq,
+				                          arena_point(plan, phases[k])));
 			}
 		}
 	}
