@@ -82,7 +82,7 @@ static void fail_all(struct choir_comm *comm)
 	leave_peers(flight);
 	if (withdraw(comm, now))
 		comm_wake_node(comm);
-	flight_let_all_in(flight);
+	flight_make_all_eligible(flight);
 	for (struct run *run = flight->all; run != NULL; run = run->next) {
 		if (run_is_active(run) && !is_in_job(run))
 			run_fail(run, st, comm->failure.text);

@@ -41,7 +41,7 @@ static void append_eligible(struct flight *flight, struct run *run)
 }
 
 /* The next runs of the queue become eligible, until `most` of the queue are. */
-static void let_in(struct flight *flight, struct run_queue *queue, int most)
+static void make_eligible(struct flight *flight, struct run_queue *queue, int most)
 {
 	for (; queue->first != NULL && queue->n_eligible < most; queue->n_eligible++) {
 		struct run *run = queue->first;
@@ -51,7 +51,7 @@ static void let_in(struct flight *flight, struct run_queue *queue, int most)
 	}
 }
 
-static void let_next_in(struct flight *flight, struct run_queue *queue)
+static void make_next_eligible(struct flight *flight, struct run_queue *queue)
 {
 	static const int most[] = { [QUEUE_COLLECTIVES] = COMM_LANES,
 		                    [QUEUE_TAGGED] = TAGGED_ELIGIBLE,
@@ -59,7 +59,7 @@ static void let_next_in(struct flight *flight, struct run_queue *queue)
 		                    [QUEUE_PAIRS] = PAIR_ELIGIBLE };
 	size_t number = (size_t)(queue - flight->queues);
 
-	let_in(flight, queue, most[number < QUEUE_PAIRS ? number : QUEUE_PAIRS]);
+	make_eligible(flight, queue, most[number < QUEUE_PAIRS ? number : QUEUE_PAIRS]);
 }
 
 void flight_add(struct flight *flight, struct run *run)
@@ -75,13 +75,13 @@ void flight_add(struct flight *flight, struct run *run)
 	else
 		queue->last->next_eligible = run;
 	queue->last = run;
-	let_next_in(flight, queue);
+	make_next_eligible(flight, queue);
 }
 
-void flight_let_all_in(struct flight *flight)
+void flight_make_all_eligible(struct flight *flight)
 {
 	for (size_t i = 0; i < flight->n_queues; i++)
-		let_in(flight, &flight->queues[i], INT_MAX);
+		make_eligible(flight, &flight->queues[i], INT_MAX);
 }
 
 void flight_advance_queued(struct flight *flight, size_t number, bool (*advance)(struct run *run))
@@ -152,7 +152,7 @@ struct run *flight_take_ended(struct flight *flight)
 		if (*at == NULL)
 			flight->eligible_end = at;
 		queue->n_eligible--;
-		let_next_in(flight, queue);
+		make_next_eligible(flight, queue);
 		take_out(flight, run);
 		*tail = run;
 		tail = &run->next;

@@ -3,10 +3,10 @@
  *
  * Note [eligible runs].  The driver looks at the runs that can move, however many others are in flight.  Runs stand in
  * queues: one of the collectives, one of the sends to each rank, one of the recvs from each, one of all sends and recvs
- * with tags, which match in any order.  Only the first runs of a queue are in the list `eligible`, and one that ends
- * lets the next one in.  No collective behind the first COMM_LANES may enter its lane.  A pair's run may overtake the
- * one before it, when that waits for its deps: one that is further behind than PAIR_ELIGIBLE is advanced by the slow
- * check (flight_advance_queued), so it ends too. */
+ * with tags, which match in any order, one of the calls of this rank only.  The first runs of a queue are in the list
+ * `eligible`, and when one of them ends the next one becomes eligible.  No collective behind the first COMM_LANES may
+ * enter its lane.  A pair's run may overtake the one before it, when that waits for its deps: one that is further
+ * behind than PAIR_ELIGIBLE is advanced by the slow check (flight_advance_queued), so it ends too. */
 #ifndef EXEC_FLIGHT_H
 #define EXEC_FLIGHT_H
 
@@ -25,8 +25,8 @@ void flight_fini(struct flight *flight);
 /* flight_add: the run, which has its number, is in flight from here on. */
 void flight_add(struct flight *flight, struct run *run);
 
-/* flight_let_all_in: all runs become eligible: they are about to end. */
-void flight_let_all_in(struct flight *flight);
+/* flight_make_all_eligible: all runs become eligible: they are about to end. */
+void flight_make_all_eligible(struct flight *flight);
 
 /* flight_advance_queued: advances the runs of a queue that are not eligible; those that end become eligible. */
 void flight_advance_queued(struct flight *flight, size_t queue, bool (*advance)(struct run *run));

@@ -186,7 +186,7 @@ choir_status steps_make_room(struct run *run)
 
 choir_status steps_begin(struct run *run)
 {
-	TRY(slot_ring_allocate(run)); /* of a script's plan, or another one than was let in */
+	TRY(slot_ring_allocate(run)); /* of a script's plan, or another one than entered the lane */
 	TRY(steps_make_room(run));
 	board_fill(run, 0);
 	nt_plan_begin(run);
