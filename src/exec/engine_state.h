@@ -109,7 +109,7 @@ struct call_cache {
 
 /* What this rank uses of the arena so far.  The driver only. */
 struct arena_use {
-	uint64_t over; /* all calls before that number are over on all ranks of the node */
+	uint64_t calls_over; /* all calls of lower numbers are over on all ranks of the node */
 	/* [node size] what I saw last of each rank's arena_control.done */
 	uint64_t (*done_seen)[COMM_LANES];
 	bool has_slots, has_short_slots; /* my ring of slots is allocated, and the places of short calls */

@@ -76,7 +76,7 @@ static void prefetch_next_lane(const struct run *run)
 	struct choir_comm *comm = run->comm;
 	const struct arena_lane *lane = comm_lane(comm, comm->local_rank, (run->lane + 1) % COMM_LANES);
 
-	if (comm->engine.arena.over + COMM_LANES <= run->seq + 1) /* may still be looked at */
+	if (comm->engine.arena.calls_over + COMM_LANES <= run->seq + 1) /* may still be looked at */
 		return;
 #if defined(__x86_64__)
 	__asm__ volatile("prefetchw %0" : : "m"(*lane));

@@ -61,7 +61,7 @@ static bool left_by_all(struct choir_comm *comm, uint64_t seq)
 bool run_held_up(const struct run *run, int local_rank)
 {
 	struct choir_comm *comm = run->comm;
-	uint64_t over = comm->engine.arena.over;
+	uint64_t over = comm->engine.arena.calls_over;
 
 	if (over + COMM_LANES <= run->seq && !left_by(comm, local_rank, (int)(over % COMM_LANES), over))
 		return true;
@@ -84,20 +84,20 @@ static void let_peers_catch_up(const struct choir_comm *comm)
 		wait_spin();
 }
 
-/* Advances `over`, below which all calls are done on all ranks of the node, as far as it goes. */
+/* Advances `calls_over`, below which all calls are done on all ranks of the node, as far as it goes. */
 static bool is_lane_free(const struct run *run)
 {
 	struct choir_comm *comm = run->comm;
 	struct arena_use *use = &comm->engine.arena;
 	uint64_t seq = run->seq;
 
-	if (use->over + COMM_LANES > seq)
+	if (use->calls_over + COMM_LANES > seq)
 		return true;
-	while (use->over < seq && left_by_all(comm, use->over))
-		use->over++;
-	if (use->over + FEW_LANES <= seq && run->is_inline)
+	while (use->calls_over < seq && left_by_all(comm, use->calls_over))
+		use->calls_over++;
+	if (use->calls_over + FEW_LANES <= seq && run->is_inline)
 		let_peers_catch_up(comm);
-	return use->over + COMM_LANES > seq;
+	return use->calls_over + COMM_LANES > seq;
 }
 
 /* Calls enter their lanes as their deps are done, in any order, but none COMM_LANES or more before an older one is

@@ -110,7 +110,7 @@ static void test_last_number(void **state)
 	(void)state;
 	world_begin(&world, 2, NULL);
 	for (int r = 0; r < 2; r++)
-		world.comms[r]->engine.arena.over = world.comms[r]->submission.next_seq = ARENA_LAST_SEQ - 3;
+		world.comms[r]->engine.arena.calls_over = world.comms[r]->submission.next_seq = ARENA_LAST_SEQ - 3;
 	world_threads(&world, spend, NULL);
 	world_end(&world);
 }
