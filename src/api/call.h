@@ -52,7 +52,7 @@ choir_status call_option(const char *call, const char *options, const char *key,
  * run, also on failure.  filled: how filling the run went; a failure is returned, and the run discarded. */
 choir_status call_start(const char *call, struct run *run, choir_status filled, choir_event **event_p);
 
-/* call_start_all: the same for n filled runs that share their event (run_join), at least one. */
+/* call_start_all: the same for n filled runs that share their event (run_share_event), at least one. */
 choir_status call_start_all(const char *call, struct run *const *runs, size_t n, choir_event **event_p);
 
 /* call_finish: waits for the event of a blocking call with that number, and releases it. */

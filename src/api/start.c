@@ -73,7 +73,7 @@ static choir_status submit_runs(choir_comm *comm, struct prepared *prepared, siz
 	for (size_t i = 0; i < n && st == CHOIR_SUCCESS; i++)
 		runs[i]->list_owner = segments_retain(hold);
 	for (size_t i = 1; i < n && st == CHOIR_SUCCESS; i++)
-		run_join(runs[0], runs[i]);
+		run_share_event(runs[0], runs[i]);
 	if (st == CHOIR_SUCCESS) {
 		runs[0]->event->commit = *taken_p;
 		*taken_p = NULL;

@@ -130,7 +130,7 @@ static choir_event *detach(struct run *const *runs, size_t n)
 		runs[i]->is_inline = false;
 	}
 	if (n == 2)
-		run_join(runs[0], runs[1]);
+		run_share_event(runs[0], runs[1]);
 	return choir_event_retain(runs[0]->event);
 }
 

@@ -240,9 +240,9 @@ static inline const char *run_caller_name(const struct run *run)
 /* run_set_call: takes from the call its name (else the function's), deadline, key and deps. */
 choir_status run_set_call(struct run *run, const choir_call *call, const char *function);
 
-/* run_join: the second run's event becomes the first one's, which completes when both have ended; the first failure is
- * its outcome. */
-void run_join(struct run *first, struct run *second);
+/* run_share_event: the second run's event becomes the first one's, which completes when both have ended; the first
+ * failure is its outcome. */
+void run_share_event(struct run *first, struct run *second);
 
 /* run_end_script: of a run that is over: keeps its outcome, and ends the script, if it is one.  drives: this thread
  * holds the right to drive. */

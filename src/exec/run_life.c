@@ -96,7 +96,7 @@ choir_status run_set_call(struct run *run, const choir_call *call, const char *f
 	return run_set_deps(run, call);
 }
 
-void run_join(struct run *first, struct run *second)
+void run_share_event(struct run *first, struct run *second)
 {
 	choir_event_release(second->event);
 	second->event = choir_event_retain(first->event);

@@ -8,9 +8,9 @@
 choir_status submit_init(struct choir_comm *comm);
 void submit_fini(struct choir_comm *comm);
 
-/* submit_parts: gives the parts of a call (one, or those of run_join) their numbers and hands them over: all, or after
- * an error none.  Their owner from then on is the engine, also after an error (then the event has completed with it).
- * Never blocks. */
+/* submit_parts: gives the parts of a call (one, or those of run_share_event) their numbers and hands them over: all, or
+ * after an error none.  Their owner from then on is the engine, also after an error (then the event has completed with
+ * it). Never blocks. */
 choir_status submit_parts(struct run *const *parts, size_t n);
 
 /* submit_count: the counter that numbers the calls of that pair and tag; it stays as long as the comm.  NO_MEMORY. */
