@@ -211,7 +211,7 @@ choir_status dense_part(struct dense *d, const choir_call *call, const struct de
 	bound->pair_peer = d->root;
 	if (bound->pair) {
 		bound->pair_key = tagged_key(d->tag);
-		TRY(submit_count(d->comm, d->root, d->tag, bound->pair_sends, &bound->pair_count));
+		TRY(submit_counter(d->comm, d->root, d->tag, bound->pair_sends, &bound->pair_count));
 	}
 	bound->become_script = d->become_script;
 	TRY(dense_plan_choose(d, options, bound));

@@ -20,7 +20,7 @@ choir_status keyed_create(struct choir_comm *comm, struct keyed **out_p);
 void keyed_destroy(struct keyed *keyed); /* NULL is silent; no call is held */
 
 /* keyed_hold: holds the parts of a call (run_share_event), which are counted as unfinished, back until its key is
- * ordered. ARGUMENT: no key, or one that is under way; NO_MEMORY: all parts are still the caller's.  Any thread. */
+ * ordered.  ARGUMENT: no key, or one that is under way; NO_MEMORY: all parts are still the caller's.  Any thread. */
 choir_status keyed_hold(struct run *const *parts, size_t n);
 
 /* keyed_drive: says keys and takes the calls that are ordered: *ordered, linked by `next`, for submit_held.  *ended:

@@ -29,7 +29,7 @@ void submit_fini(struct choir_comm *comm)
 	tagged_fini(&comm->submission.tagged);
 }
 
-choir_status submit_count(struct choir_comm *comm, int peer, uint32_t tag, bool sends, uint64_t **out_p)
+choir_status submit_counter(struct choir_comm *comm, int peer, uint32_t tag, bool sends, uint64_t **out_p)
 {
 	struct submission *submission = &comm->submission;
 	struct tagged_counts *counts;
@@ -97,12 +97,12 @@ static choir_status end(struct run *const *parts, size_t n, choir_status st)
 	return st;
 }
 
-static choir_status refuse(struct run *const *parts, size_t n, bool spent)
+static choir_status refuse(struct run *const *parts, size_t n, bool numbers_used_up)
 {
 	const struct choir_comm *comm = parts[0]->comm;
 	choir_status st = comm_failure(parts[0]->comm);
 
-	if (st == CHOIR_SUCCESS && spent)
+	if (st == CHOIR_SUCCESS && numbers_used_up)
 		st = error_set(CHOIR_UNSUPPORTED, "%s: it has made 2^40 calls, as many as a comm can make", comm->name);
 	else if (st == CHOIR_SUCCESS)
 		st = error_set(CHOIR_ABORTED, "%s: rank %d: %s: the comm has been destroyed", comm->name, comm->rank,
@@ -151,13 +151,13 @@ choir_status submit_parts(struct run *const *parts, size_t n)
 {
 	struct choir_comm *comm = parts[0]->comm;
 	struct submission *submission = &comm->submission;
-	bool spent, keyed = comm->keyed != NULL && !parts[0]->bound.pair;
+	bool numbers_used_up, keyed = comm->keyed != NULL && !parts[0]->bound.pair;
 
 	pthread_mutex_lock(&submission->lock);
-	spent = !parts[0]->bound.pair && submission->next_seq + n > ARENA_LAST_SEQ;
-	if (submission->closing || spent || atomic_load(&comm->failure.status) != CHOIR_SUCCESS) {
+	numbers_used_up = !parts[0]->bound.pair && submission->next_seq + n > ARENA_LAST_SEQ;
+	if (submission->closing || numbers_used_up || atomic_load(&comm->failure.status) != CHOIR_SUCCESS) {
 		pthread_mutex_unlock(&submission->lock);
-		return refuse(parts, n, spent);
+		return refuse(parts, n, numbers_used_up);
 	}
 	atomic_fetch_add_explicit(&submission->unfinished, (int)n, memory_order_relaxed);
 	for (size_t i = 0; i < n && !keyed; i++)

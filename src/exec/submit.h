@@ -10,11 +10,11 @@ void submit_fini(struct choir_comm *comm);
 
 /* submit_parts: gives the parts of a call (one, or those of run_share_event) their numbers and hands them over: all, or
  * after an error none.  Their owner from then on is the engine, also after an error (then the event has completed with
- * it). Never blocks. */
+ * it).  Never blocks. */
 choir_status submit_parts(struct run *const *parts, size_t n);
 
-/* submit_count: the counter that numbers the calls of that pair and tag; it stays as long as the comm.  NO_MEMORY. */
-choir_status submit_count(struct choir_comm *comm, int peer, uint32_t tag, bool sends, uint64_t **out_p);
+/* submit_counter: where the number of the next call of that pair and tag stands, as long as the comm.  NO_MEMORY. */
+choir_status submit_counter(struct choir_comm *comm, int peer, uint32_t tag, bool sends, uint64_t **out_p);
 
 /* submit_held: the parts of a keyed call, linked by `next`, which are counted as unfinished already. */
 void submit_held(struct run *parts);
