@@ -84,7 +84,7 @@ void board_fill(struct run *run, uint32_t done)
 	struct step_board *board = &run->board;
 
 	board->ready_head = board->ready_tail = board->n_waiting = board->n_watched = 0;
-	board->piece = 0;
+	board->bytes_done = 0;
 	board->n_done = done;
 	for (uint32_t i = done; i < plan->n_steps; i++) {
 		board->pending[i] = done == 0 ? plan->steps[i].n_deps : deps_left(plan, &plan->steps[i], done);

@@ -208,20 +208,20 @@ choir_status gathered_fill(struct run *run, cl_event *event_p)
 {
 	struct bound *bound = &run->bound;
 
-	if (run->gathered || (bound->gathered == NULL && bound->scattered == NULL))
+	if (run->lists_gathered || (bound->gathered == NULL && bound->scattered == NULL))
 		return CHOIR_SUCCESS;
 	TRY(make_room(run));
 	if (bound->gathered != NULL && shadow_plan_reads_send(run->plan))
 		TRY(start(run, bound->gathered, &bound->send, false, bound->send_shadow ? NULL : event_p));
-	run->gathered = true;
+	run->lists_gathered = true;
 	return CHOIR_SUCCESS;
 }
 
 choir_status gathered_empty(struct run *run, cl_event *event_p)
 {
-	if (!run->gathered)
+	if (!run->lists_gathered)
 		return CHOIR_SUCCESS;
-	run->gathered = false;
+	run->lists_gathered = false;
 	if (run->bound.scattered == NULL || !shadow_plan_writes_recv(run->plan))
 		return CHOIR_SUCCESS;
 	return start(run, run->bound.scattered, &run->bound.recv, true, event_p);
@@ -229,7 +229,7 @@ choir_status gathered_empty(struct run *run, cl_event *event_p)
 
 void gathered_drop(struct run *run)
 {
-	if (run->gathered)
+	if (run->lists_gathered)
 		clFinish(dev_queue(run->comm->device)); /* a gather before a read that failed has no event */
-	run->gathered = false;
+	run->lists_gathered = false;
 }

@@ -13,7 +13,7 @@
 
 static uint64_t next_piece(const struct run *run, const struct plan_step *step)
 {
-	uint64_t left = step->len - run->board.piece;
+	uint64_t left = step->len - run->board.bytes_done;
 
 	return left < STEP_PIECE_BYTES ? left : STEP_PIECE_BYTES;
 }
@@ -92,7 +92,7 @@ static void do_known_spans(struct run *run, struct operands *o, struct reduce_ca
 		o->next = known->spans[i + 1 < known->n ? i + 1 : i].at;
 		fetch(o, known->spans[i + 1 < known->n ? i + 1 : i].bytes);
 		do_span(o, call, known->spans[i].bytes);
-		run->board.piece += known->spans[i].bytes;
+		run->board.bytes_done += known->spans[i].bytes;
 	}
 }
 
@@ -101,7 +101,7 @@ static void do_known_spans(struct run *run, struct operands *o, struct reduce_ca
 static void do_new_spans(struct run *run, struct operands *o, struct reduce_call *call, uint64_t left,
                          struct step_spans *table)
 {
-	uint64_t span = locate(run, o, run->board.piece, left, o->at);
+	uint64_t span = locate(run, o, run->board.bytes_done, left, o->at);
 
 	while (left > 0) {
 		uint64_t next = 0;
@@ -111,11 +111,11 @@ static void do_new_spans(struct run *run, struct operands *o, struct reduce_call
 			table = NULL;
 		}
 		if (span < left) {
-			next = locate(run, o, run->board.piece + span, left - span, o->next);
+			next = locate(run, o, run->board.bytes_done + span, left - span, o->next);
 			fetch(o, next);
 		}
 		do_span(o, call, span);
-		run->board.piece += span;
+		run->board.bytes_done += span;
 		left -= span;
 		span = next;
 		take_next_span(o);
@@ -144,7 +144,7 @@ choir_status steps_host_copy(struct run *run, const struct plan_step *step, bool
 
 	o.nt_from = operand_refs(run, step, refs);
 	do_piece(run, step, &o, NULL);
-	*done = run->board.piece == step->len;
+	*done = run->board.bytes_done == step->len;
 	return CHOIR_SUCCESS;
 }
 
@@ -171,6 +171,6 @@ choir_status steps_host_reduce(struct run *run, const struct plan_step *step, bo
 	free(room);
 	if (call.user != NULL) /* its functions may have failed the comm: no peer is to read what they left */
 		TRY(comm_failure_inside(run->comm));
-	*done = run->board.piece == step->len;
+	*done = run->board.bytes_done == step->len;
 	return CHOIR_SUCCESS;
 }

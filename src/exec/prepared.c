@@ -133,10 +133,10 @@ void prepared_move(struct run *run, const struct call_key *key)
 void prepared_unbind(struct run *run)
 {
 	prepared_release(run->prepared);
-	cached_plan_release(run->other);
+	cached_plan_release(run->other_plan);
 	run->prepared = NULL;
 	run->part = NULL;
-	run->other = NULL;
+	run->other_plan = NULL;
 	run->plan = NULL;
 }
 

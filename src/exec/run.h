@@ -51,8 +51,8 @@ struct step_board {
 	uint32_t *ready;   /* [n_steps] queue of steps that may start */
 	uint32_t *waiting; /* [n_steps] steps that have started and are not done */
 	uint32_t ready_head, ready_tail, n_waiting, n_done;
-	uint32_t n_watched; /* the first of waiting: their ends ring the doorbell (run_ring_at_ends) */
-	uint64_t piece;     /* bytes done of the host step at the queue's head */
+	uint32_t n_watched;  /* the first of waiting: their ends ring the doorbell (run_ring_at_ends) */
+	uint64_t bytes_done; /* of the host step at the queue's head */
 	uint32_t capacity;
 };
 
@@ -161,7 +161,7 @@ struct run {
 	struct bound bound;
 	struct prepared *prepared; /* a reference to the call that it is from; NULL = none: sparse, top-k, one device */
 	struct part *part;         /* and its part of that; NULL = it has no parts (alltoallv as a script) */
-	struct cached_plan *other; /* the plan that replaced bound.cached on the way (run_peers.c): a reference */
+	struct cached_plan *other_plan; /* the plan that replaced bound.cached on the way (run_peers.c): a reference */
 	struct segments_owner *list_owner; /* what keeps the cl_mems of a list; a reference */
 	cl_mem kept[RUN_KEPT];             /* the caller's buffers, retained until the end */
 	size_t n_kept;
@@ -189,12 +189,12 @@ struct run {
 	bool peers_changed;     /* they are not those of the part's operand table */
 
 	/* its steps */
-	const struct plan *plan; /* at hand: of bound.cached, of other, or the script's; NULL = none */
+	const struct plan *plan; /* at hand: of bound.cached, of other_plan, or the script's; NULL = none */
 	uint32_t plan_index;     /* of a script's plans: keeps phases and tags apart */
 	struct step_board board;
 	bool send_mapped, recv_mapped;
 	bool shadows_filled; /* the plan works on the shadows of SEND and RECV: exec/shadow.h */
-	bool gathered;       /* SEND and RECV have room on the device: exec/gathered.h */
+	bool lists_gathered; /* SEND and RECV, as far as they are lists, have room on the device: exec/gathered.h */
 	cl_event map_events[2];
 	bool maps_watched; /* their ends ring the doorbell (run_ring_at_ends) */
 	struct dev_memory scratch;

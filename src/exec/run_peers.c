@@ -24,7 +24,7 @@ static choir_status take_other_plan(struct run *run)
 	if (algorithm == NULL)
 		return error_set(CHOIR_UNSUPPORTED, "no algorithm fits buffers that the ranks do not share");
 	TRY(plan_cache_get(&run->comm->plans, algorithm, &in, &other));
-	run->other = other;
+	run->other_plan = other;
 	run->plan = &other->plan;
 	shadow_drop(run); /* its scratch may lie where they were filled */
 	run->event->algorithm = algorithm->name;

@@ -195,7 +195,7 @@ choir_status steps_begin(struct run *run)
 
 choir_status steps_try(struct run *run, uint32_t id, bool *done)
 {
-	run->board.piece = 0;
+	run->board.bytes_done = 0;
 	return kinds[run->plan->steps[id].kind].start(run, id, done);
 }
 
@@ -237,10 +237,10 @@ static choir_status start_next(struct run *run)
 	bool done = false;
 
 	TRY(kinds[run->plan->steps[id].kind].start(run, id, &done));
-	if (!done && board->piece > 0)
+	if (!done && board->bytes_done > 0)
 		return CHOIR_SUCCESS;
 	board->ready_head++;
-	board->piece = 0;
+	board->bytes_done = 0;
 	if (done) {
 		finish(run, id);
 		return CHOIR_SUCCESS;
@@ -285,7 +285,7 @@ choir_status steps_advance(struct run *run, bool *moved, bool *done)
 	while (board->ready_head < board->ready_tail && !piecewise) {
 		*moved = true;
 		TRY(start_next(run));
-		piecewise = board->piece > 0;
+		piecewise = board->bytes_done > 0;
 	}
 	*done = board->n_done == run->plan->n_steps;
 	return CHOIR_SUCCESS;
