@@ -24,7 +24,7 @@ static choir_status copy_cl_deps(struct run *run, const choir_call *call, size_t
 	return CHOIR_SUCCESS;
 }
 
-choir_status run_set_deps(struct run *run, const choir_call *call)
+choir_status deps_take(struct run *run, const choir_call *call)
 {
 	size_t n = call->n_cl_deps + (call->after != NULL);
 

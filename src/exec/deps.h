@@ -18,12 +18,12 @@ struct run_deps {
 	size_t n_events, next_event;
 };
 
-/* run_set_deps: copies and retains what the call depends on; after (may be NULL) becomes a marker event.  Starts
+/* deps_take: copies and retains what the call depends on; after (may be NULL) becomes a marker event.  Starts
  * watching. */
-choir_status run_set_deps(struct run *run, const choir_call *call);
+choir_status deps_take(struct run *run, const choir_call *call);
 
 /* deps_poll: are all complete?  *moved becomes true if one more is; the error of a dep that failed is returned.
- * deps_release: gives back what run_set_deps took. */
+ * deps_release: gives back what deps_take took. */
 choir_status deps_poll(struct run_deps *deps, bool *moved, bool *done_p);
 void deps_release(struct run_deps *deps);
 

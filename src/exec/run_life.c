@@ -93,7 +93,7 @@ choir_status run_set_call(struct run *run, const choir_call *call, const char *f
 		run->watch.deadline_ms = call->deadline_ms;
 	if (call->key != NULL)
 		TRY(take_key(run, call->key));
-	return run_set_deps(run, call);
+	return deps_take(run, call);
 }
 
 void run_share_event(struct run *first, struct run *second)
