@@ -28,21 +28,6 @@ struct slot_ring {
 	uint32_t from_line[COMM_LANES], to_line[COMM_LANES];
 };
 
-/* A cl_mem of the run's that grows; NULL = none yet. */
-struct device_buffer {
-	cl_mem mem;
-	uint64_t bytes;
-};
-
-/* Memory of the device that a run has for itself: of a plan on the device the scratch, and the slot that peers read;
- * else what reducing kernels cannot read in place, in scratch. */
-struct device_memory {
-	struct device_buffer scratch, slot;
-	struct device_buffer list;         /* of lists that are gathered: gathered.c */
-	struct device_buffer sent;         /* a copy of what a kernel reads of SEND that is no cl_mem */
-	struct dev_bytes rooms[DEV_KINDS]; /* for copies between kinds of memory: device_copy.c */
-};
-
 /* Calls get their numbers here and wait until the driver takes them.  Any thread under `lock`; it may read the atomics
  * without it. */
 struct submission {
