@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The slow check: deadlines, late peers, dead peers, differing calls. */
-#include "base/arithmetic.h"
-#include "exec/engine.h"
+#include "exec/check.h"
 
+#include "base/arithmetic.h"
 #include "base/log.h"
 #include "base/wait.h"
+#include "exec/engine.h"
 #include "exec/flight.h"
 #include "exec/gone.h"
 #include "exec/keyed.h"
@@ -220,7 +220,7 @@ static void advance_queued(struct choir_comm *comm)
 		flight_advance_queued(flight, i, engine_advance);
 }
 
-void engine_check(struct choir_comm *comm)
+void check_in_flight(struct choir_comm *comm)
 {
 	struct engine *engine = &comm->engine;
 	int64_t now;

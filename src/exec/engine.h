@@ -53,20 +53,9 @@ void engine_do_job(const struct due_job *due, bool in_background);
 bool engine_jobs_are_passed_on(void);
 void engine_forget_jobs(void);
 
-/* engine_check: the slow check, some 50 times a second while something waits: deadlines, late peers, dead peers,
- * differing calls.  In check.c. */
-void engine_check(struct choir_comm *comm);
-
-/* Is there something to do?
- *
- *                           runs submitted      messages leaving  threads in calls
- *   engine_can_move         but those in a job
- *   engine_idle (negated)   yes
- *   has_work, progress.c    but those in a job  of the messenger
- *   in_calls, progress.c    yes                                   yes
- *   in_calls_or_sending     yes                 of the rank       yes
- *
- * engine_can_move: is a run unfinished, other than those whose job a thread is doing now? */
+/* engine_idle: nothing that was submitted is unfinished.  engine_can_move: a run is unfinished, other than those whose
+ * job a thread is doing now. */
+bool engine_idle(const struct choir_comm *comm);
 bool engine_can_move(const struct choir_comm *comm);
 
 /* engine_awaited: the process of the node whose next step alone can let the rank go on, or BELL_ANY: the only run in
@@ -76,8 +65,5 @@ int64_t engine_awaited(struct choir_comm *comm);
 /* engine_ring_at_ends: the end of each command of the device that is under way rings this process's doorbell; false if
  * one may not, or another thread drives. */
 bool engine_ring_at_ends(struct choir_comm *comm);
-
-/* engine_idle: nothing that was submitted is unfinished. */
-bool engine_idle(const struct choir_comm *comm);
 
 #endif

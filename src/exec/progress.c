@@ -16,6 +16,7 @@
 
 #include "base/wait.h"
 #include "exec/background.h"
+#include "exec/check.h"
 #include "exec/comms.h"
 #include "exec/device_wait.h"
 #include "exec/engine.h"
@@ -32,7 +33,16 @@ enum {
 static _Atomic int waiters;        /* threads that wait, and drive meanwhile */
 static _Thread_local bool waiting; /* this thread is one of them */
 
-/* Is there anything to drive: runs, or messages that are still leaving, of any comm that shares the messenger? */
+/* Is there something to do?
+ *
+ *                          runs submitted      messages leaving  threads in calls
+ *   engine_can_move        but those in a job
+ *   !engine_idle           yes
+ *   has_work               but those in a job  of the messenger
+ *   in_calls               yes                                   yes
+ *   in_calls_or_sending    yes                 of the rank       yes
+ *
+ * has_work: is there anything to drive, of any comm that shares the messenger? */
 static bool has_work(struct choir_comm *comm)
 {
 	return engine_can_move(comm) || (comm->messenger != NULL && messenger_busy(comm->messenger));
@@ -119,7 +129,7 @@ static void check_comms(void)
 {
 	for (struct choir_comm *comm = comms_next(NULL); comm != NULL; comm = comms_next(comm))
 		if (!engine_idle(comm))
-			engine_check(comm);
+			check_in_flight(comm);
 }
 
 /* The process whose steps alone can end the sleep; BELL_ANY if several comms have something to do. */
@@ -188,7 +198,7 @@ static void idle_round(struct wait *idle, const struct choir_comm *mine, choir_e
 		sleep_once(event, sleep_us);
 }
 
-/* The slow check (engine_check), when it is due. */
+/* The slow check (check_in_flight), when it is due. */
 static void check_when_due(struct wait *idle, int64_t now)
 {
 	int64_t took = 0;

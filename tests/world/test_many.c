@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Thousands of calls in flight: a driver looks at those that can move, not at the others, a call allocates no
  * more than it needs to wait, and calls that overtake others still end. */
+#include "exec/check.h"
 #include "exec/engine.h"
 #include "world/gate.h"
 
@@ -119,7 +120,7 @@ static void check_many(struct world *world, int rank, choir_comm *comm, void *ar
 		                   &events[k]));
 	for (int i = 0; i < 8 && rank == 0; i++) {
 		looks = 0;
-		engine_check(comm); /* another driver may be at it: then this one looks at none */
+		check_in_flight(comm); /* another driver may be at it: then this one looks at none */
 		CHECK(looks <= MOST_CHECKED);
 	}
 	line_up();
