@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "exec/background.h"
 
-#include "exec/comms.h"
 #include "base/fork.h"
+#include "exec/comms.h"
 
 static struct {
 	pthread_cond_t work;

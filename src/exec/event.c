@@ -5,10 +5,10 @@
  * does not block. */
 #include "exec/event.h"
 
+#include "base/fork.h"
 #include "exec/comm.h"
 #include "exec/commit.h"
 #include "exec/executor.h"
-#include "base/fork.h"
 #include "exec/thread.h"
 
 #include <stdlib.h>

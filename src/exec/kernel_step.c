@@ -2,9 +2,9 @@
 /* A REDUCE of a plan on the host, by a kernel.  Operands that the device reads in place (a caller's cl_mem, wrapped
  * arena or scratch on CPU devices) are used there; the others are copied into device scratch first and the result back,
  * all on the device's one in-order queue, so only the last event is watched. */
-#include "base/arithmetic.h"
 #include "exec/steps.h"
 
+#include "base/arithmetic.h"
 #include "exec/device_memory.h"
 #include "exec/operand.h"
 #include "kern/reduce.h"

@@ -14,13 +14,13 @@
  * looks whether that thread rests. */
 #include "exec/progress.h"
 
+#include "base/fork.h"
 #include "base/wait.h"
 #include "exec/background.h"
 #include "exec/check.h"
 #include "exec/comms.h"
 #include "exec/device_wait.h"
 #include "exec/engine.h"
-#include "base/fork.h"
 #include "exec/worker.h"
 
 enum {

@@ -4,8 +4,8 @@
  * run that has not started cost a look each drive; nothing else of it is touched. */
 #include "exec/run.h"
 
-#include "exec/gathered.h"
 #include "exec/board.h"
+#include "exec/gathered.h"
 #include "exec/lane.h"
 #include "exec/record.h"
 #include "exec/run_states.h"

@@ -5,8 +5,8 @@
 #include "base/wait.h"
 #include "exec/device_memory.h"
 #include "exec/lane.h"
-#include "exec/record.h"
 #include "exec/operand.h"
+#include "exec/record.h"
 #include "exec/slot_ring.h"
 
 #include <string.h>

@@ -8,9 +8,9 @@
 #include "algo/algo.h"
 #include "algo/history.h"
 #include "algo/link_costs.h"
+#include "base/nt.h"
 #include "dev/dev.h"
 #include "exec/plan_cache.h"
-#include "base/nt.h"
 
 #include <stdio.h>
 

@@ -8,9 +8,9 @@
 #include "exec/board.h"
 #include "exec/device_memory.h"
 #include "exec/lane.h"
-#include "exec/record.h"
 #include "exec/operand.h"
 #include "exec/p2p.h"
+#include "exec/record.h"
 #include "exec/shadow.h"
 #include "exec/slot_ring.h"
 
