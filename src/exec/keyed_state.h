@@ -34,7 +34,7 @@ struct key_note {
 
 struct keyed {
 	pthread_mutex_t lock;      /* of the table */
-	pthread_mutex_t note_lock; /* of the notes: taken under the messenger's lock, and under no other one's */
+	pthread_mutex_t note_lock; /* of the notes: taken under locks of the messenger; no lock is taken under it */
 	_Atomic int n_held;        /* parts of calls */
 	struct keyed_call *buckets[KEYED_BUCKETS];
 	struct keyed_call *unsaid, **unsaid_end;
