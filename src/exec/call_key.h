@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The key of a call: what was asked for. */
+/* The key of a call: what was asked for.  It is not choir_call.key, by which the calls of a keyed comm match. */
 #ifndef EXEC_CALL_KEY_H
 #define EXEC_CALL_KEY_H
 

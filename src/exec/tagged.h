@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Tags of send and recv: the calls of a pair are numbered apart for each tag, and the number and the tag are the key of
- * their messages.  So a recv takes the next message of its source and tag, whatever else has come. */
+ * their messages.  So a recv takes the next message of its source and tag, whatever else has come.  The tag in a
+ * message's header is another one: that of the plan's step, which tells the messages of a call apart. */
 #ifndef EXEC_TAGGED_H
 #define EXEC_TAGGED_H
 
