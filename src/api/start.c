@@ -88,20 +88,21 @@ static choir_status submit_runs(choir_comm *comm, struct prepared *prepared, siz
 
 /* After inline_enter: so many parts, from that one on.  After them the call may be gone. */
 static choir_status execute_parts(choir_comm *comm, struct prepared *prepared, size_t first, size_t n,
-                                  int64_t deadline_ms, const char *given)
+                                  int64_t deadline_ms, const char *caller_name)
 {
 	const char *name = prepared->key.form->name;
 	bool pair = is_pair(prepared);
 	uint64_t seq = comm->submission.next_seq;
 	choir_event *event;
-	choir_status st = inline_execute(comm, prepared, first, n, deadline_ms, given, &event);
+	choir_status st = inline_execute(comm, prepared, first, n, deadline_ms, caller_name, &event);
 
 	return event == NULL ? st : call_finish(name, comm, event, pair, seq);
 }
 
 /* After inline_enter: one part after the other, each of which enters anew; where something else is under way by then,
  * the others are submitted. */
-static choir_status execute_list(choir_comm *comm, struct prepared *prepared, int64_t deadline_ms, const char *given)
+static choir_status execute_list(choir_comm *comm, struct prepared *prepared, int64_t deadline_ms,
+                                 const char *caller_name)
 {
 	choir_call call = CHOIR_CALL_INIT;
 	struct commit *none = NULL;
@@ -109,11 +110,11 @@ static choir_status execute_list(choir_comm *comm, struct prepared *prepared, in
 	choir_status st;
 
 	call.deadline_ms = deadline_ms;
-	call.name = given;
+	call.name = caller_name;
 	prepared_retain(prepared);
 	(void)comm_enter(comm); /* with the right to drive; between the parts somebody may destroy the comm */
 	do
-		st = execute_parts(comm, prepared, begun++, 1, deadline_ms, given);
+		st = execute_parts(comm, prepared, begun++, 1, deadline_ms, caller_name);
 	while (st == CHOIR_SUCCESS && begun < prepared->n_parts && inline_enter(comm));
 	if (st == CHOIR_SUCCESS && begun < prepared->n_parts)
 		st = submit_runs(comm, prepared, begun++, &call, NULL, NULL, &none);
@@ -124,14 +125,15 @@ static choir_status execute_list(choir_comm *comm, struct prepared *prepared, in
 	return st;
 }
 
-/* After inline_enter.  given: the caller's name of the call; NULL: the function's. */
-static choir_status execute_inline(choir_comm *comm, struct prepared *prepared, int64_t deadline_ms, const char *given)
+/* After inline_enter.  caller_name NULL: the call is named after its function. */
+static choir_status execute_inline(choir_comm *comm, struct prepared *prepared, int64_t deadline_ms,
+                                   const char *caller_name)
 {
 	if (comm->family != NULL)
 		call_note_user(comm);
 	if (prepared->n_parts == 1 || is_pair(prepared))
-		return execute_parts(comm, prepared, 0, prepared->n_parts, deadline_ms, given);
-	return execute_list(comm, prepared, deadline_ms, given);
+		return execute_parts(comm, prepared, 0, prepared->n_parts, deadline_ms, caller_name);
+	return execute_list(comm, prepared, deadline_ms, caller_name);
 }
 
 /* Of the version that this library knows, or one that ended before `key` or `tag`. */
