@@ -100,10 +100,10 @@ struct arena_use {
 	bool has_slots, has_short_slots; /* my ring of slots is allocated, and the places of short calls */
 	bool no_rings;                   /* no memory for a p2p ring: messages take the transport */
 	bool sends_stuck;      /* messages of the transport did not leave for a moment: Note [back-pressure] */
-	bool is_wrapped;       /* this device was asked to see the arena, once a kernel had to read it there: */
-	struct dev_memory mem; /* zeroed if it cannot */
-	bool is_pinned;        /* OpenCL was told of the arena, once a long staged copy went there: */
-	cl_mem pinned;         /* NULL if it has no use for that */
+	bool wrap_tried;       /* mem was asked for: when a kernel first had to read the arena in place */
+	struct dev_memory mem; /* the arena as the device sees it; zeroed if it cannot */
+	bool pin_tried;        /* pinned was asked for: when a long staged copy first went to the arena */
+	cl_mem pinned;         /* by which OpenCL knows the arena; NULL if it has no use for that */
 	int64_t withdrawn_ns;  /* when this rank left the calls of the failed comm, 0 = has not */
 };
 

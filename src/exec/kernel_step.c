@@ -16,9 +16,9 @@ static cl_mem arena_mem(struct choir_comm *comm)
 {
 	struct arena_use *use = &comm->engine.arena;
 
-	if (use->is_wrapped)
+	if (use->wrap_tried)
 		return use->mem.mem;
-	use->is_wrapped = true;
+	use->wrap_tried = true;
 	if (dev_is_cpu(comm->device) && arena_take_all(comm->arena) == CHOIR_SUCCESS)
 		(void)dev_memory_wrap(comm->device, arena_base(comm->arena), arena_bytes(comm->arena), &use->mem);
 	return use->mem.mem;

@@ -68,9 +68,9 @@ static void pin_slots(struct choir_comm *comm, struct plan_ref ref, uint64_t byt
 {
 	struct arena_use *use = &comm->engine.arena;
 
-	if (use->is_pinned || ref.buf != PLAN_SLOT || bytes < PIN_BYTES || !dev_has_far_memory(comm->device))
+	if (use->pin_tried || ref.buf != PLAN_SLOT || bytes < PIN_BYTES || !dev_has_far_memory(comm->device))
 		return;
-	use->is_pinned = true;
+	use->pin_tried = true;
 	if (arena_take_all(comm->arena) == CHOIR_SUCCESS)
 		dev_memory_pin(comm->device, arena_base(comm->arena), arena_bytes(comm->arena), &use->pinned);
 }
