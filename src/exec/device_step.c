@@ -65,7 +65,7 @@ static struct end end_of(const struct run *run, struct plan_ref ref)
 	return end;
 }
 
-/* Where byte `done` of an end is.  *left: so many bytes from there on are together, if there were more.  True: they are
+/* Where byte `done` of an end is.  *left is lowered to the bytes that lie together from there on.  True: these are
  * padding. */
 static bool find_in(struct end *end, uint64_t done, struct dev_bytes *bytes, uint64_t *left)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Design notes.  An event has two lives: the engine holds one reference until it completed it, the caller holds the
- * others.  `complete` is the only thing that other threads read without the lock; everything it guards is written
+/* Design notes.  The engine holds one reference to an event until it has completed it, the caller holds the others.
+ * `complete` is the only thing that other threads read without the lock; everything it guards is written
  * before it.  Callbacks are taken off the list under the lock and run without it, so a callback may call anything that
  * does not block. */
 #include "exec/event.h"

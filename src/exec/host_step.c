@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Steps between memory that the host reaches: copies and reductions on this thread, one piece a call, so that other
- * runs get their turn.  Where the caller's buffer is many (exec/segments.h), a piece goes from segment to segment. */
+ * runs get their turn.  Where the caller's buffer is a list (exec/segments.h), a piece goes from segment to segment. */
 #include "exec/steps.h"
 
 #include "base/copy.h"

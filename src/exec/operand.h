@@ -8,8 +8,8 @@
 #include "exec/run.h"
 #include "kern/reduce.h"
 
-/* operand_at: the host address of a reference, NULL if the host cannot reach it.  operand_span: the same; *span becomes
- * no more than what lies together from there on. */
+/* operand_at: the host address of a reference, NULL if the host cannot reach it.  operand_span: the same; *span is
+ * lowered to the bytes that lie together from there on. */
 unsigned char *operand_at(struct run *run, struct plan_ref ref);
 unsigned char *operand_span(struct run *run, struct plan_ref ref, uint64_t *span);
 

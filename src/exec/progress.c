@@ -225,7 +225,8 @@ static void stop_waiting(void)
 	leave_waiters();
 }
 
-/* messages: they must be polled; timed: nothing rings at the wait's end, so it sleeps as short. */
+/* messages: they must be polled.  timed: the wait has an end at which nothing rings, so it sleeps no longer than for
+ * messages. */
 static void idle_in(struct wait *idle, const struct choir_comm *comm, choir_event *event, bool messages, bool timed)
 {
 	struct wait_for why = { .polled = messages || timed, .crowded = comm->crowded, .blocking = messages || !timed };

@@ -108,7 +108,7 @@ static void let_go(struct run *run)
 	dev_wait(&run->map_events[1]);
 }
 
-/* It has raised its flag for a plan that goes there. */
+/* Is its flag up for a plan by which peers read and write the caller's buffers? */
 static bool peers_may_touch(const struct run *run)
 {
 	return run->plan != NULL && run->plan->peers && run->state > RUN_ADMIT && !run->failure_is_local;

@@ -60,7 +60,7 @@ struct step_board {
 struct run_peer {
 	unsigned char *send, *recv;
 	uint64_t send_address, recv_address, changes;    /* what send and recv were computed from (operand_find_peer) */
-	const uint64_t *send_addresses, *recv_addresses; /* of its segments, in its slot, if the buffers are many */
+	const uint64_t *send_addresses, *recv_addresses; /* of its segments, in its slot, if the buffers are lists */
 };
 
 /* A cl_mem of the run's that grows; NULL = none yet. */
@@ -81,7 +81,7 @@ struct device_memory {
 /* What the peers of a plan on the device copy from: a rank's lane says where this is. */
 struct run_source {
 	struct dev_bytes send;
-	struct segments send_list; /* instead of that, if they are many */
+	struct segments send_list; /* instead of that, if it is a list of segments */
 	cl_mem slot;
 	double factor; /* of premul_sum */
 };
@@ -110,8 +110,8 @@ struct bound {
 	choir_status (*become_script)(struct run *run);
 
 	struct dev_access send, recv;
-	struct segments send_list, recv_list; /* instead of those, if they are many */
-	bool lists;                           /* they are many */
+	struct segments send_list, recv_list; /* instead of those, if they are lists of segments */
+	bool lists;                           /* they are */
 	/* STAGE: instead of a list, of cl_mems: SEND is gathered from these, RECV scattered to those; send.mem and
 	 * recv.mem are the run's (exec/gathered.h).  They lie in the prepared call's owner.  NULL = they are not */
 	const struct segments *gathered, *scattered;

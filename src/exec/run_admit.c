@@ -25,8 +25,8 @@ static bool left_by(struct choir_comm *comm, int local_rank, int lane, uint64_t 
 	return seen[lane] > seq;
 }
 
-/* Says what is called and where my buffers are, for plans that go there.  Peers may hold the lines: the same again is
- * not written.  A call that is repeated has its hash. */
+/* Says what is called and, if peers reach my buffers by the plan, where these are.  Peers may hold the lines: the same
+ * again is not written.  A call that is repeated has its hash. */
 static void announce(struct run *run, struct arena_lane *lane)
 {
 	uint64_t send;

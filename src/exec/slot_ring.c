@@ -59,8 +59,8 @@ static uint64_t turn_of(const struct run *run, uint64_t ring_bytes, uint64_t byt
 	return turn < ring_bytes && !goes_past_slots(run) ? turn : ring_bytes;
 }
 
-/* The plan at hand is a short one, and where another one may take its place that is after all ranks have seen that it
- * will. */
+/* Does the call begin with a short plan, though it may become a script, which needs the fallback range?  The ranks
+ * leave the short range together: once all have seen that they become scripts. */
 static bool begins_short(const struct run *run)
 {
 	return run->plan != NULL && run->bound.become_script != NULL && !run->plan->peers &&
