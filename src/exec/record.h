@@ -5,8 +5,8 @@
  * rank that never comes.  Each comparison finds what those before it cannot:
  *
  *   a collective, on a node      each look at a peer's flag compares the hashes beside it (lane_seen_alike,
- *                                steps_reached) once a step has seen all ranks, run->records_compared
- *                                else, and where this rank waited for nobody, at the end (run_check_ended)
+ *                                steps_reached); a step that has seen all ranks sets run->records_compared;
+ *                                where none has, all are compared at the end (run_check_ended)
  *   a collective, between nodes  each message's header, when its step takes it (steps.c), or when it comes and the call
  *                                of its number has another record (inbox_expect, inbox_put)
  *   send and recv                the header or the ring's item that the recv takes (steps.c, p2p.c)
