@@ -32,6 +32,9 @@ class Exit(unittest.TestCase):
     def test_dropped_event(self):
         self.ends_well(BEGIN + IN_FLIGHT + "del event\n")
 
+    def test_splits_that_nobody_waits_for(self):
+        self.ends_well("import choir\n[comm.split_start(0) for comm in choir.threads(2)]\n")
+
     def test_callback(self):
         out = self.ends_well(BEGIN + IN_FLIGHT + "event.add_done_callback(lambda one: print('called', one.done()))\n")
         self.assertEqual(out.strip(), "called True")

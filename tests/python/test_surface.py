@@ -9,7 +9,8 @@ from pathlib import Path
 
 import choir
 import numpy as np
-from choir import _abi
+from choir import _abi, _family
+from choir._event import sweep
 from ranks import run_ranks
 
 N = 3
@@ -209,6 +210,13 @@ class Comms(unittest.TestCase):
             else:
                 with self.assertRaisesRegex(choir.ArgumentError, f"rank {comm.rank} .*'odd'"):
                     comm.create_group("odd", [3, 1])
+            event = comm.create_group_start("even", [2, 0])
+            if comm.rank in (0, 2):
+                with event.wait() as pair:
+                    self.assertIs(comm.find("even"), pair)
+            else:
+                with self.assertRaisesRegex(choir.ArgumentError, f"rank {comm.rank} .*'even'"):
+                    event.wait()
             comm.barrier()
 
         run_ranks(4, fn)
@@ -231,6 +239,19 @@ class Comms(unittest.TestCase):
             self.assertEqual([comm.node_rank(rank) for rank in (0, 2, 9)], [0, 2, -1])
 
         run_ranks(N, fn)
+
+    def test_a_split_that_nobody_waits_for(self):
+        """Its comm is not lost: it is closed with those that nobody names."""
+        with choir.threads(2, deadline=30) as comms:
+            before, events = set(_family.live), [comm.split_start(0) for comm in comms]
+            while not all(event.done() for event in events):
+                pass
+            events.clear()
+            sweep()
+            made = _family.live - before
+            self.assertEqual([one.size for one in made], [2, 2])
+            for one in made:
+                one.close()
 
     def test_keys(self):
         def fn(comm):

@@ -583,6 +583,9 @@ PROTOTYPES: dict[str, tuple] = {
     "choir_comm_create_group": (
         _enum, [_handle, ct.c_char_p, ct.POINTER(ct.c_int), ct.c_int, _config_p, _handle_p]
     ),
+    "choir_comm_create_group_start": (
+        _enum, [_handle, ct.c_char_p, ct.POINTER(ct.c_int), ct.c_int, _config_p, _handle_p, _handle_p]
+    ),
     "choir_comm_find": (_enum, [_handle, ct.c_char_p, _handle_p]),
     "choir_chunks_cut": (_enum, [ct.POINTER(ChunkSet)]),
     "choir_chunks_reduce_scatter": (
@@ -618,6 +621,6 @@ UNUSED = {
     "choir_comm_split_local", "choir_mem_alloc_local", "choir_mem_free_local",
     "choir_mem_register_local", "choir_mem_deregister_local", "choir_comm_device", "choir_event_retain",
     "choir_comm_group_split_local", "choir_comm_create_group_local", "choir_set_executor",
-    "choir_comm_create_start", "choir_comm_create_group_start",
+    "choir_comm_create_start",
 }  # fmt: skip
 UNUSED_STRUCTS = {"choir_f32_i32", "choir_f64_i32", "choir_i32_i32", "choir_i64_i32"}

@@ -725,8 +725,11 @@ def _close_all() -> None:
     for comm in list(_live):
         if any_running():
             abort(comm)
-    for comm in list(_live):
-        handle = take(comm)
-        _live.discard(comm)
-        if handle:
-            lib.choir_comm_destroy(handle)
+    sweep()  # finds comms whose events were dropped
+    while _live:
+        for comm in list(_live):
+            handle = take(comm)
+            _live.discard(comm)
+            if handle:
+                lib.choir_comm_destroy(handle)
+        sweep()

@@ -260,7 +260,7 @@ def from_mpi4py(comm: Any, device: Any = None, **settings: Any) -> Comm:
 def from_mpi4py_start(comm: Any, device: Any = None, **settings: Any) -> CommEvent:
     """The same, at once: an event whose ``wait`` returns the comm.  MPI needs MPI_THREAD_MULTIPLE."""
     made, devices = ct.c_void_p(), [as_device(device)]
-    event = CommEvent((made, devices), lambda: Comm(made.value or 0, devices))
+    event = CommEvent((made, devices), lambda: Comm(made.value, devices) if made.value else None)
     handles, config = device_array(devices), make_config(**settings)
     start = mpi().choir_comm_create_mpi_start
     check(start(_mpi_handle(comm), 1, handles, ct.byref(config), ct.byref(made), event._out))

@@ -48,6 +48,14 @@ def _forget() -> None:
 os.register_at_fork(after_in_child=_forget)
 
 
+class Unclaimed:
+    """What the event of a comm in the making holds.  Where it is dropped the comm is one that nobody names."""
+
+    def __init__(self, held: Any, make: Callable[[], Any]) -> None:
+        self.held = held
+        self.make = make
+
+
 def sweep() -> None:
     """Lets go of what dropped events still hold, as far as those are complete."""
     for _ in range(len(_orphans)):
@@ -57,8 +65,10 @@ def sweep() -> None:
             return
         if lib.choir_event_status(handle) == Status.RUNNING:
             _orphans.append((handle, held))
-        else:
-            lib.choir_event_release(handle)
+            continue
+        lib.choir_event_release(handle)
+        if isinstance(held, Unclaimed):
+            held.make()
 
 
 def _run_callbacks(number: int, status: int) -> None:

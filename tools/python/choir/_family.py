@@ -9,7 +9,7 @@ import threading
 from typing import Any, NamedTuple, Sequence
 
 from ._abi import CommConfig, CommGroup
-from ._event import Event
+from ._event import Event, Unclaimed
 from ._library import check, check_made, lib, take_text
 from ._numbers import array, milliseconds, number
 
@@ -58,7 +58,7 @@ class CommEvent(Event):
     __slots__ = ("_make", "_made")
 
     def __init__(self, held: Any, make: Any) -> None:
-        super().__init__(held)
+        super().__init__(Unclaimed(held, make))
         self._make = make
         self._made: Any = None
 
@@ -154,6 +154,16 @@ class Family:
         status = lib.choir_comm_create_group(self._handle, name.encode(), members, len(ranks), config, ct.byref(made))
         check_made(status, lib.choir_comm_destroy, made.value)
         return self._child(made)
+
+    def create_group_start(self, name: str, ranks: Sequence[int], **settings: Any) -> CommEvent:
+        """The same, at once: an event whose ``wait`` returns the comm, or tells a rank that it is no member."""
+        made = ct.c_void_p()
+        event = CommEvent((made, self), lambda: self._child(made))
+        config = ct.byref(make_config(**settings)) if settings else None
+        members = array("ranks", ranks, ct.c_int)
+        start = lib.choir_comm_create_group_start
+        check(start(self._handle, name.encode(), members, len(ranks), config, ct.byref(made), event._out))
+        return event
 
     def find(self, name: str) -> Any:
         """The group of that name that this rank has made.  ArgumentError if it is no member, or there is none."""
