@@ -68,6 +68,30 @@ def calls():
     assert dist.get_backend() == "choir"
 
 
+def complex_moves():
+    """Of complex tensors, some of them by columns."""
+    r, n = dist.get_rank(), dist.get_world_size()
+
+    def mine(rank, k=0):
+        return torch.complex(given(rank + k, 12), given(rank + k + 1, 12)).reshape(4, 3).t()
+
+    def empty():
+        return torch.zeros(4, 3, dtype=torch.cfloat).t()
+
+    outs = [empty() for _ in range(n)]
+    dist.all_to_all(outs, [mine(r, p) for p in range(n)])
+    assert all(torch.equal(outs[p], mine(p, r)) for p in range(n))
+    outs = [empty() for _ in range(n)]
+    dist.gather(mine(r), outs if r == 1 else None, dst=1)
+    assert r != 1 or all(torch.equal(outs[p], mine(p)) for p in range(n))
+    out = empty()
+    dist.scatter(out, [mine(p) for p in range(n)] if r == 1 else None, src=1)
+    assert torch.equal(out, mine(r))
+    outs = [empty() for _ in range(n)]
+    dist.all_gather(outs, mine(r))
+    assert all(torch.equal(outs[p], mine(p)) for p in range(n))
+
+
 def refuses(words, call, *args, **named):
     try:
         call(*args, **named)
@@ -188,7 +212,7 @@ def main(seconds):
     rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     store = f"file://{os.environ['CHOIR_MEETING']}/store"
     dist.init_process_group("choir", init_method=store, rank=rank, world_size=size, timeout=timedelta(seconds=30))
-    for test in (calls, refused, messages, sparse, groups, ddp):
+    for test in (calls, complex_moves, refused, messages, sparse, groups, ddp):
         test()
         if rank == 0:
             print(test.__name__, "passed", flush=True)

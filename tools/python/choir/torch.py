@@ -23,6 +23,7 @@ from torch._C._distributed_c10d import _create_work_from_future
 from ._comm import Comm
 from ._create import from_store
 from ._event import Event, SparseEvent
+from ._tensors import Operands, bytes_of, elements, flatten, joined, lengths, listed, put, unflatten
 
 _Op = dist.ReduceOp
 _OPS = [
@@ -53,30 +54,6 @@ def _reduction(opts: Any, *tensors: torch.Tensor) -> str:
 def _same(have: int, need: int, what: str) -> None:
     if have != need:
         raise RuntimeError(f"{what}: {have} elements, {need} are needed")
-
-
-class _Operands:
-    """The caller's tensors as operands: contiguous, of types that choir reduces; ``store`` writes copies back."""
-
-    def __init__(self) -> None:
-        self.copies: list[tuple[torch.Tensor, torch.Tensor]] = []
-
-    def take(self, tensor: torch.Tensor, written: bool = True) -> torch.Tensor:
-        if tensor.is_sparse:
-            raise RuntimeError("the backend choir takes sparse tensors in all_reduce alone")
-        if tensor.is_complex():
-            tensor = torch.view_as_real(tensor)
-        flat = tensor.detach()
-        if flat.is_contiguous():
-            return flat
-        copy = flat.contiguous()
-        if written:
-            self.copies.append((flat, copy))
-        return copy
-
-    def store(self) -> None:
-        for tensor, copy in self.copies:
-            tensor.copy_(copy)
 
 
 class Work(_Work):
@@ -158,12 +135,6 @@ def _work(event: Event, result: Any, after: Callable[[], Any] | None = None, *mo
     return _as_work(future)
 
 
-def _bytes_of(tensor: torch.Tensor) -> torch.Tensor:
-    if tensor.numel() == 0:
-        return torch.empty(0, dtype=torch.uint8)
-    return tensor.detach().contiguous().reshape(-1).view(torch.uint8)
-
-
 class ProcessGroupChoir(dist.ProcessGroup):
     """A torch.distributed process group over a choir comm."""
 
@@ -203,17 +174,17 @@ class ProcessGroupChoir(dist.ProcessGroup):
     # ---- reductions ----
 
     def allreduce(self, tensors: Any, opts: Any = None) -> Any:
-        (tensor,) = _listed(tensors)
+        (tensor,) = listed(tensors)
         op = _reduction(opts, tensor)
         if tensor.is_sparse:
             return self._allreduce_sparse(tensor, op)
-        operands = _Operands()
+        operands = Operands()
         return _work(self._comm.allreduce(operands.take(tensor), op=op, wait=False), [tensor], operands.store)
 
     def _allreduce_sparse(self, tensor: torch.Tensor, op: str) -> Any:
         indices, values = tensor._indices(), tensor._values().detach().contiguous()
         shape = tensor.shape[: tensor.sparse_dim()]
-        flat = _flatten(indices, shape)
+        flat = flatten(indices, shape)
 
         def make(count: int, dtype: str) -> torch.Tensor:
             return torch.empty(count, dtype=getattr(torch, dtype))
@@ -223,7 +194,7 @@ class ProcessGroupChoir(dist.ProcessGroup):
         def store() -> list:
             found, rows = event._outcome()
             rows = rows.reshape(found.numel(), *values.shape[1:])
-            result = torch.sparse_coo_tensor(_unflatten(found, shape), rows, tensor.shape)
+            result = torch.sparse_coo_tensor(unflatten(found, shape), rows, tensor.shape)
             with torch.no_grad():  # detach() would leave the caller's indices as they were
                 tensor.copy_(result._coalesced_(True))
             return [tensor]
@@ -231,20 +202,20 @@ class ProcessGroupChoir(dist.ProcessGroup):
         return _work(event, None, store)
 
     def allreduce_coalesced(self, tensors: Any, opts: Any = None) -> Any:
-        listed, operands = _listed(tensors), _Operands()
-        taken = [operands.take(one) for one in listed]
-        event = self._comm.allreduce_multi(taken, op=_reduction(opts, *listed), wait=False)
-        return _work(event, listed, operands.store)
+        given, operands = listed(tensors), Operands()
+        taken = [operands.take(one) for one in given]
+        event = self._comm.allreduce_multi(taken, op=_reduction(opts, *given), wait=False)
+        return _work(event, given, operands.store)
 
     def reduce(self, tensors: Any, opts: Any = None) -> Any:
-        (tensor,) = _listed(tensors)
-        operands = _Operands()
+        (tensor,) = listed(tensors)
+        operands = Operands()
         op, root = _reduction(opts, tensor), _option(opts, "rootRank", 0)
         event = self._comm.reduce(operands.take(tensor), op=op, root=root, wait=False)
         return _work(event, [tensor], operands.store)
 
     def reduce_scatter(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
-        (output,), (parts,) = _listed(outputs), inputs
+        (output,), (parts,) = listed(outputs), inputs
         if len(parts) != self._comm.size:
             raise RuntimeError(f"reduce_scatter of {len(parts)} tensors on {self._comm.size} ranks, not one for each")
         for rank, part in enumerate(parts):
@@ -253,7 +224,7 @@ class ProcessGroupChoir(dist.ProcessGroup):
         return self._reduce_scatter_base(output, whole, opts)
 
     def _reduce_scatter_base(self, output: torch.Tensor, whole: torch.Tensor, opts: Any = None) -> Any:
-        operands = _Operands()
+        operands = Operands()
         op = _reduction(opts, output, whole)
         _same(whole.numel(), self._comm.size * output.numel(), "reduce_scatter's input")
         event = self._comm.reduce_scatter(operands.take(whole, False), operands.take(output), op=op, wait=False)
@@ -262,103 +233,85 @@ class ProcessGroupChoir(dist.ProcessGroup):
     # ---- data that moves ----
 
     def broadcast(self, tensors: Any, opts: Any = None) -> Any:
-        (tensor,) = _listed(tensors)
-        operands = _Operands()
+        (tensor,) = listed(tensors)
+        operands = Operands()
         event = self._comm.broadcast(operands.take(tensor), root=_option(opts, "rootRank", 0), wait=False)
         return _work(event, [tensor], operands.store)
 
     def allgather(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
-        (parts,), (tensor,) = outputs, _listed(inputs)
+        (parts,), (tensor,) = outputs, listed(inputs)
         for rank, part in enumerate(parts):
             _same(part.numel(), tensor.numel(), f"allgather's tensor {rank}")
-        mine = _Operands().take(tensor, False)
+        mine = Operands().take(tensor, False)
         whole = torch.empty((len(parts), *mine.shape), dtype=mine.dtype)
-
-        def store() -> None:
-            for part, got in zip(parts, whole):
-                part.detach().copy_(got if not part.is_complex() else torch.view_as_complex(got))
-
-        return _work(self._comm.allgather(mine, whole, wait=False), outputs, store)
+        event = self._comm.allgather(mine, whole, wait=False)
+        return _work(event, outputs, lambda: put(parts, whole))
 
     def allgather_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
         """The tensors of a list as one call; outputs: a list of such tensors for each rank."""
-        listed = _listed(inputs)
-        mine = [_Operands().take(one, False) for one in listed]
+        mine = [Operands().take(one, False) for one in listed(inputs)]
         wholes = [torch.empty((self._comm.size, *one.shape), dtype=one.dtype) for one in mine]
 
         def store() -> None:
             for rank, parts in enumerate(outputs):
-                for part, whole in zip(parts, wholes):
-                    got = whole[rank]
-                    part.detach().copy_(got if not part.is_complex() else torch.view_as_complex(got))
+                put(parts, [whole[rank] for whole in wholes])
 
         return _work(self._comm.allgather_multi(list(zip(mine, wholes)), wait=False), outputs, store)
 
     def _allgather_base(self, output: torch.Tensor, tensor: torch.Tensor, opts: Any = None) -> Any:
-        operands = _Operands()
+        operands = Operands()
         event = self._comm.allgather(operands.take(tensor, False), operands.take(output), wait=False)
         return _work(event, [output], operands.store)
 
     def alltoall_base(self, output: torch.Tensor, tensor: torch.Tensor, output_sizes: Any, input_sizes: Any,
                       opts: Any = None) -> Any:  # fmt: skip
-        operands = _Operands()
+        operands = Operands()
         send, recv = operands.take(tensor, False), operands.take(output)
-        sends = _elements(input_sizes, send, self._comm.size)
-        recvs = _elements(output_sizes, recv, self._comm.size)
+        sends = elements(input_sizes, send, self._comm.size)
+        recvs = elements(output_sizes, recv, self._comm.size)
         if not output_sizes and not input_sizes:
             return _work(self._comm.alltoall(send, recv, wait=False), [output], operands.store)
         return _work(self._comm.alltoallv(send, sends, recv, recvs, wait=False), [output], operands.store)
 
     def alltoall(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
-        send = torch.cat([one.detach().reshape(-1) for one in inputs])
-        recv = torch.empty(sum(one.numel() for one in outputs), dtype=send.dtype)
-        recvs = [one.numel() for one in outputs]
-
-        def store() -> None:
-            for part, got in zip(outputs, recv.split(recvs)):
-                part.detach().copy_(got.reshape(part.shape))
-
-        event = self._comm.alltoallv(send, [one.numel() for one in inputs], recv, recvs, wait=False)
-        return _work(event, outputs, store)
+        send, recvs = joined(inputs, outputs[0]), lengths(outputs)
+        recv = torch.empty(sum(recvs), dtype=send.dtype)
+        event = self._comm.alltoallv(send, lengths(inputs), recv, recvs, wait=False)
+        return _work(event, outputs, lambda: put(outputs, recv.split(recvs)))
 
     def gather(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
         """The root's block of an alltoallv in which the others receive nothing."""
-        (tensor,), root = _listed(inputs), _option(opts, "rootRank", 0)
-        n, mine = tensor.numel(), self._comm.rank == root
-        send = _Operands().take(tensor, False)
-        parts = outputs[0] if mine else []
-        recv = torch.empty(sum(one.numel() for one in parts), dtype=tensor.dtype)
-        sends = [n if rank == root else 0 for rank in range(self._comm.size)]
-        recvs = [one.numel() for one in parts] if mine else [0] * self._comm.size
-
-        def store() -> None:
-            for part, got in zip(parts, recv.split(recvs) if mine else ()):
-                part.detach().copy_(got.reshape(part.shape))
-
-        return _work(self._comm.alltoallv(send, sends, recv, recvs, wait=False), outputs, store)
+        (tensor,), root = listed(inputs), _option(opts, "rootRank", 0)
+        send = Operands().take(tensor, False)
+        parts = outputs[0] if self._comm.rank == root else []
+        recvs = lengths(parts) or [0] * self._comm.size
+        recv = torch.empty(sum(recvs), dtype=send.dtype)
+        sends = [send.numel() if rank == root else 0 for rank in range(self._comm.size)]
+        event = self._comm.alltoallv(send, sends, recv, recvs, wait=False)
+        return _work(event, outputs, lambda: put(parts, recv.split(recvs)))
 
     def scatter(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
         """The root sends, the others send nothing."""
-        (output,), root = _listed(outputs), _option(opts, "rootRank", 0)
-        operands = _Operands()
+        (output,), root = listed(outputs), _option(opts, "rootRank", 0)
+        operands = Operands()
         parts = inputs[0] if self._comm.rank == root else []
-        send = torch.cat([one.detach().reshape(-1) for one in parts]) if parts else torch.empty(0, dtype=output.dtype)
-        sends = [one.numel() for one in parts] or [0] * self._comm.size
-        recvs = [output.numel() if rank == root else 0 for rank in range(self._comm.size)]
-        event = self._comm.alltoallv(send, sends, operands.take(output), recvs, wait=False)
+        send, recv = joined(parts, output), operands.take(output)
+        sends = lengths(parts) or [0] * self._comm.size
+        recvs = [recv.numel() if rank == root else 0 for rank in range(self._comm.size)]
+        event = self._comm.alltoallv(send, sends, recv, recvs, wait=False)
         return _work(event, [output], operands.store)
 
     def barrier(self, opts: Any = None) -> Any:
         return _work(self._comm.barrier(wait=False), [])
 
     def send(self, tensors: Any, dest: int, tag: int = 0) -> Any:
-        (tensor,) = _listed(tensors)
-        return _work(self._comm.send(_bytes_of(tensor), dest, tag=tag, wait=False), [tensor])
+        (tensor,) = listed(tensors)
+        return _work(self._comm.send(bytes_of(tensor), dest, tag=tag, wait=False), [tensor])
 
     def recv(self, tensors: Any, source: int, tag: int = 0) -> Any:
-        (tensor,) = _listed(tensors)
-        operands = _Operands()
-        data = _bytes_of(operands.take(tensor))
+        (tensor,) = listed(tensors)
+        operands = Operands()
+        data = bytes_of(operands.take(tensor))
         return _work(self._comm.recv(data, source, tag=tag, wait=False), [tensor], operands.store)
 
     # Newer names of the same calls.
@@ -367,36 +320,6 @@ class ProcessGroupChoir(dist.ProcessGroup):
 
     def reduce_scatter_single(self, output: torch.Tensor, tensor: torch.Tensor, opts: Any = None) -> Any:
         return self._reduce_scatter_base(output, tensor, opts)
-
-
-def _listed(tensors: Any) -> list:
-    return [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
-
-
-def _elements(sizes: Any, tensor: torch.Tensor, n: int) -> list[int]:
-    """Elements of each rank's block, of sizes that count rows."""
-    if not sizes:
-        rows = tensor.shape[0] if tensor.dim() > 0 else 1
-        if rows % n:
-            raise RuntimeError(f"all_to_all of {rows} rows on {n} ranks: without sizes they must be equal blocks")
-        return [tensor.numel() // n] * n
-    row = tensor[0].numel() if tensor.dim() > 0 and tensor.shape[0] else 0
-    return [size * row for size in sizes]
-
-
-def _flatten(indices: torch.Tensor, shape: Any) -> torch.Tensor:
-    flat = indices[0]
-    for dim in range(1, len(shape)):
-        flat = flat * shape[dim] + indices[dim]
-    return flat.contiguous()
-
-
-def _unflatten(flat: torch.Tensor, shape: Any) -> torch.Tensor:
-    rows = []
-    for size in reversed(shape[1:]):
-        rows.append(flat % size)
-        flat = torch.div(flat, size, rounding_mode="floor")
-    return torch.stack([flat, *reversed(rows)])
 
 
 def _create(store: Any, rank: int, size: int, timeout: timedelta) -> ProcessGroupChoir:
