@@ -4,6 +4,7 @@
 import os
 import re
 import sys
+from datetime import timedelta
 
 import torch
 import torch.distributed as dist
@@ -136,6 +137,18 @@ def messages():
     assert torch.equal(a, given(left, 10))
 
 
+def time_out():
+    """A wait that ends before the work does, which goes on."""
+    r, n = dist.get_rank(), dist.get_world_size()
+    got = torch.zeros(3)
+    work = dist.irecv(got, (r - 1) % n)
+    refuses("not complete after 0.02 s", work.wait, timedelta(milliseconds=20))
+    dist.barrier()
+    sent = dist.isend(torch.ones(3), (r + 1) % n)
+    assert work.wait(timedelta(seconds=20)) and sent.wait(timedelta(0))
+    assert got.sum() == 3
+
+
 def sparse():
     r, n = dist.get_rank(), dist.get_world_size()
     for shape in ((50, 4), (50,), (6, 7, 3)):
@@ -207,12 +220,10 @@ def late():
 
 
 def main(seconds):
-    from datetime import timedelta
-
     rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     store = f"file://{os.environ['CHOIR_MEETING']}/store"
     dist.init_process_group("choir", init_method=store, rank=rank, world_size=size, timeout=timedelta(seconds=30))
-    for test in (calls, complex_moves, refused, messages, sparse, groups, ddp):
+    for test in (calls, complex_moves, refused, messages, time_out, sparse, groups, ddp):
         test()
         if rank == 0:
             print(test.__name__, "passed", flush=True)

@@ -63,7 +63,13 @@ class Work(_Work):
         super().__init__()
         self._future = future
 
-    def wait(self, timeout: Any = None) -> bool:
+    def wait(self, timeout: timedelta | None = None) -> bool:
+        """At most that long, if it is positive: a work that takes longer goes on."""
+        if timeout is not None and timeout > timedelta(0):
+            ended = threading.Event()
+            self._future.add_done_callback(lambda _: ended.set())
+            if not ended.wait(timeout.total_seconds()):
+                raise RuntimeError(f"the work is not complete after {timeout.total_seconds():g} s; it goes on")
         self._future.wait()
         return True
 
