@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""torchrun: its workers make a comm by torchrun's own store, then run the lines of docs/torch.md, on 2 and 3 processes
-of one agent and on 2 agents of one process each.  usage: elastic.py, which torchrun runs again as its workers"""
+"""torchrun: its workers make a comm by torchrun's own store, then run the first lines of docs/torch.md, on 2 and 3
+processes of one agent and on 2 agents of one process each.  usage: elastic.py, which torchrun runs again as its
+workers"""
 
 import os
 import re
@@ -19,7 +20,7 @@ def page():
     import torch.distributed
     from torch.nn.parallel import DistributedDataParallel
 
-    (block,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), flags=re.S)
+    block = re.findall(r"```python\n(.*?)```", PAGE.read_text(), flags=re.S)[0]
     names = dict(torch=torch, DistributedDataParallel=DistributedDataParallel, model=torch.nn.Linear(3, 1))
     exec(compile(block, str(PAGE), "exec"), names)
     rank, size = torch.distributed.get_rank(), torch.distributed.get_world_size()

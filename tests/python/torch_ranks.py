@@ -5,6 +5,7 @@ import os
 import re
 import sys
 from datetime import timedelta
+from pathlib import Path
 
 import torch
 import torch.distributed as dist
@@ -12,6 +13,8 @@ from torch import nn
 
 import choir
 import choir.torch  # noqa: F401  registers the backend
+
+PAGE = Path(__file__).parents[2] / "docs" / "torch.md"
 
 
 def given(rank, n=1000):
@@ -176,6 +179,15 @@ def groups():
     dist.barrier()
 
 
+def page():
+    """The lines of docs/torch.md for python -m choir; those for torchrun are elastic.py's."""
+    _, block = re.findall(r"```python\n(.*?)```", PAGE.read_text(), flags=re.S)
+    exec(compile(block, str(PAGE), "exec"), dict(os=os, torch=torch))
+    assert (dist.get_backend(), dist.get_rank()) == ("choir", int(os.environ["RANK"]))
+    dist.barrier()
+    dist.destroy_process_group()
+
+
 class Net(nn.Module):
     def __init__(self, sparse):
         super().__init__()
@@ -221,7 +233,8 @@ def late():
 
 def main(seconds):
     rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-    store = f"file://{os.environ['CHOIR_MEETING']}/store"
+    page()
+    store = f"file://{os.environ['CHOIR_MEETING']}/another"
     dist.init_process_group("choir", init_method=store, rank=rank, world_size=size, timeout=timedelta(seconds=30))
     for test in (calls, complex_moves, refused, messages, time_out, sparse, groups, ddp):
         test()
