@@ -24,7 +24,7 @@ def block_with(page, words):
 
 class PythonPage(unittest.TestCase):
     def test_every_block_is_run(self):
-        self.assertEqual(len(blocks("python.md", "python")), 4)
+        self.assertEqual(len(blocks("python.md", "python")), 5)
 
     def on_ranks(self, words, names):
         """The block on two ranks, each with the names that names(rank) gives; what they have then."""
@@ -77,8 +77,8 @@ class OtherPages(unittest.TestCase):
         status, out = run_program(text, 2, timeout=200, env=env)
         self.assertEqual((status, out.count("passed")), (0, 2), out)
 
-    def program(self, page, before, after):
-        (block,) = blocks(page, "python")
+    def program(self, page, before, after, words=""):
+        (block,) = [one for one in blocks(page, "python") if words in one]
         return f"{before}\n{block}{after}\nprint('passed\\n', end='')\n"
 
     def test_lightgbm(self):
@@ -87,6 +87,15 @@ import os, numpy
 my_rows = numpy.random.default_rng(int(os.environ["RANK"])).standard_normal((500, 4))
 my_labels, params = my_rows[:, 0], {"verbosity": -1, "num_threads": 1, "num_iterations": 3}"""
         self.passes(self.program("lightgbm.md", before, "assert booster.num_trees() == 3"), OMP_NUM_THREADS="1")
+
+    def test_pyopencl(self):
+        before = """
+import numpy, pyopencl, pyopencl.array, choir
+context = pyopencl.Context([pyopencl.get_platforms()[0].get_devices()[0]])
+text = "kernel void twice(global float *x) { x[get_global_id(0)] *= 2; }"
+kernel = pyopencl.Kernel(pyopencl.Program(context, text).build(), "twice")
+rows = numpy.ones(1000, numpy.float32)"""
+        self.passes(self.program("python.md", before, "assert (x.get(queue) == 8).all()", "pyopencl"))
 
     def test_tinygrad(self):
         find_clang()
