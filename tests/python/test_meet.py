@@ -159,6 +159,12 @@ class Tcp(unittest.TestCase):
             with self.assertRaisesRegex(choir.DeadlineError, words):
                 self.enter(rank, deadline=0.3)
 
+    def test_a_name_that_is_none(self):
+        none = socket.gaierror(-2, "Name or service not known")
+        with unittest.mock.patch.object(socket, "getaddrinfo", side_effect=none):
+            with self.assertRaisesRegex(choir.TransportError, "cannot listen at nobody:29400: .*not known"):
+                _meet.over_tcp(0, 2, "nobody", 29400, SECRET, 1)
+
     def test_before_python_3_10(self):
         """socket.timeout was no TimeoutError."""
         older = type("TimeoutError", (OSError,), {})
@@ -296,6 +302,8 @@ with choir.from_environment(deadline=30) as comm:
             ({"RANK": "x", "WORLD_SIZE": "2"}, "not two numbers"),
             ({"RANK": "0", "WORLD_SIZE": "2"}, "MASTER_ADDR is not set"),
             ({"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "h", "MASTER_PORT": "1"}, "CHOIR_SECRET has 0 characters"),
+            ({"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "h", "MASTER_PORT": "65536",
+              "CHOIR_SECRET": SECRET.decode()}, "port is 65536"),
         ):
             with self.subTest(env=env), unittest.mock.patch.dict(os.environ):
                 for name in base:

@@ -138,6 +138,7 @@ def over_tcp(rank: int, size: int, host: str, port: int, secret: str | bytes, de
              **settings: Any) -> Comm:  # fmt: skip
     """A comm of processes that meet at rank 0's host and port, and prove that they know a secret."""
     _check_rank(rank, size)
+    number("port", port, (1, 65535))
     if size == 1:
         return from_gather(bytes, 0, 1, device, **settings)
     key = secret.encode() if isinstance(secret, str) else secret

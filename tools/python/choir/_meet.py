@@ -242,21 +242,29 @@ def _everybody(sock: socket.socket) -> bool:
     return True
 
 
+def _listen(host: str, port: int, backlog: int) -> socket.socket:
+    family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    listener = socket.socket(family, kind, protocol)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(backlog)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
 def over_tcp(rank: int, size: int, host: str, port: int, secret: bytes, deadline: float) -> Meeting:
     """Rank 0 listens on that port of its own addresses; the others connect to host."""
     if len(secret) < MIN_SECRET:
         raise TransportError(f"the meeting: a secret of {len(secret)} bytes can be guessed; {MIN_SECRET} are the least")
     meeting = Meeting(rank, size, deadline)
     if rank == 0:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listener = socket.socket(family, kind, protocol)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            listener.bind(address)
+            listener = _listen(host, port, size + 16)
         except OSError as error:
-            listener.close()
             raise TransportError(f"the meeting: rank 0 cannot listen at {host}:{port}: {error}") from None
-        listener.listen(size + 16)
         meeting.serve(listener, secret, _everybody)
     else:
         meeting.connect(lambda: socket.create_connection((host, port), timeout=2), secret, f"{host}:{port}")
