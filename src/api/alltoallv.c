@@ -5,7 +5,6 @@
 #include "api/alltoallv.h"
 
 #include "algo/build.h"
-#include "algo/rules.h"
 #include "api/counts.h"
 
 #include <stdlib.h>
@@ -17,10 +16,10 @@ typedef choir_status (*alltoallv_step)(struct alltoallv *a, struct script_turn *
 /* The bytes that a rank sends to each, those that it expects of each, and where in SEND the former are. */
 enum { SENDS, EXPECTS, OFFSETS, SAID };
 
-/* The numbers that a rank says: those for each rank, and whether both of its buffers are on its device. */
+/* The numbers that a rank says: those for each rank, whether both of its buffers are on its device, and its options. */
 static size_t n_said(size_t n)
 {
-	return SAID * n + 1;
+	return SAID * n + 2;
 }
 
 struct alltoallv {
@@ -30,7 +29,7 @@ struct alltoallv {
 	struct cached_plan *plan;
 	const struct algorithm *algorithm;
 	bool failure_is_local, on_devices;
-	uint64_t *mine;     /* [n_said] what I say: [SAID][n], then on_devices */
+	uint64_t *mine;     /* [n_said] what I say: [SAID][n], then on_devices and options_said */
 	uint64_t *all;      /* [n][n_said] what all ranks say */
 	uint64_t *matrix;   /* [n][n] bytes, row = sender */
 	uint64_t *send_off; /* [n][n] where those lie in the sender's SEND */
@@ -63,6 +62,19 @@ static struct algo_in shape(const struct alltoallv *a, enum collective collectiv
 		                 .message_bytes = a->env.message_bytes };
 }
 
+/* As the options say; what they name and a script cannot do waits for the next call. */
+static choir_status choose(struct alltoallv *a, const struct algo_in *in)
+{
+	struct dense_options options = a->call.options;
+	const struct algorithm *named = options.algorithm;
+
+	TRY(options_choose("choir_alltoallv", a->call.comm, &options, in, &a->algorithm));
+	if (named == NULL || (named->build != alltoall_direct && (!named->on_device || a->on_devices)))
+		return CHOIR_SUCCESS;
+	options.algorithm = NULL;
+	return options_choose("choir_alltoallv", a->call.comm, &options, in, &a->algorithm);
+}
+
 static choir_status exchange(struct alltoallv *a, struct script_turn *turn)
 {
 	struct algo_in in = shape(a, COLLECTIVE_ALLTOALLV);
@@ -79,16 +91,14 @@ static choir_status exchange(struct alltoallv *a, struct script_turn *turn)
 	    !in.send_direct && !in.recv_direct && dev_copies_between(&a->call.recv_access, &a->call.send_access);
 	in.device_bytes = a->on_devices ? a->env.device_bytes : 0;
 	in.command_bytes = a->env.command_bytes;
-	a->algorithm = a->call.forced != NULL ? a->call.forced : rules_choose(a->call.rules, &in);
-	if (a->call.forced != NULL && /* which scripts cannot: in the next call */
-	    (a->call.forced->build == alltoall_direct || (a->call.forced->on_device && !a->on_devices)))
-		a->algorithm = rules_choose(a->call.rules, &in);
+	options_apply(&a->call.options, &in);
+	a->failure_is_local = true; /* the same on all ranks, which go on with the next call */
+	TRY(choose(a, &in));
 	why = a->algorithm == NULL ? "is there" : a->algorithm->unfit(&in);
-	if (why != NULL) { /* the same on all ranks, which go on with the next call */
-		a->failure_is_local = true;
+	if (why != NULL)
 		return error_set(CHOIR_UNSUPPORTED, "choir_alltoallv: algorithm '%s' %s",
 		                 a->algorithm != NULL ? a->algorithm->name : "none", why);
-	}
+	a->failure_is_local = false;
 	turn->send = a->call.send_access;
 	turn->recv = a->call.recv_access;
 	return run_plan(a, turn, a->algorithm, &in, exchanged);
@@ -106,8 +116,11 @@ static choir_status gathered(struct alltoallv *a, struct script_turn *turn)
 	size_t n = (size_t)a->env.layout->n;
 
 	a->on_devices = a->env.device_bytes > 0;
-	for (size_t rank = 0; rank < n; rank++)
+	for (size_t rank = 0; rank < n; rank++) {
 		a->on_devices &= says(a, rank, SAID, 0) != 0;
+		if (says(a, rank, SAID, 1) != says(a, 0, SAID, 1))
+			return error_set(CHOIR_MISMATCH, "ranks 0 and %zu give different options", rank);
+	}
 	for (size_t from = 0; from < n; from++)
 		for (size_t to = 0; to < n; to++) {
 			uint64_t sent = says(a, from, SENDS, to), expected = says(a, to, EXPECTS, from),
@@ -179,6 +192,7 @@ static choir_status allocate(struct alltoallv *a, const struct vector *send, con
 	memcpy(a->mine + OFFSETS * n, send->off, bytes);
 	memcpy(a->recv_off, recv->off, bytes);
 	a->mine[SAID * n] = dev_is_on_device(&a->call.send_access) && dev_is_on_device(&a->call.recv_access);
+	a->mine[SAID * n + 1] = options_said(&a->call.options);
 	return CHOIR_SUCCESS;
 }
 

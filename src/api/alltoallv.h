@@ -4,17 +4,18 @@
 #ifndef API_ALLTOALLV_H
 #define API_ALLTOALLV_H
 
+#include "api/options.h"
 #include "api/vector.h"
 #include "exec/script.h"
 
-/* alltoallv_create: a script for checked arguments.  rules outlive it, the rest is copied; forced: NULL = the rules
- * decide.  The caller runs ops_p->destroy at the end.  NO_MEMORY. */
+/* alltoallv_create: a script for checked arguments.  The comm outlives it, the rest is copied.  The caller runs
+ * ops_p->destroy at the end.  NO_MEMORY. */
 struct alltoallv_call {
 	uint64_t elem_bytes;
 	const struct vector *send, *recv;
 	struct dev_access send_access, recv_access;
-	const struct algorithm *forced;
-	const struct rules *rules;
+	const choir_comm *comm;
+	struct dense_options options;
 };
 choir_status alltoallv_create(const struct script_env *env, const struct alltoallv_call *call,
                               const struct script_ops **ops_p, void **state_p);

@@ -68,8 +68,8 @@ static choir_status make_script(struct run *run, const struct alltoallv_request 
 	struct alltoallv_call script = { .elem_bytes = choir_dtype_bytes(key->dtype),
 		                         .send = &r->send,
 		                         .recv = &r->recv,
-		                         .forced = r->forced,
-		                         .rules = &comm->rules };
+		                         .comm = comm,
+		                         .options = r->options };
 
 	TRY(dev_resolve(comm->device, key->send, r->send.extent, false, &script.send_access));
 	TRY(dev_resolve(comm->device, key->recv, r->recv.extent, true, &script.recv_access));
@@ -92,7 +92,7 @@ static choir_status become_script(struct run *run)
 
 static const char *asked(const struct alltoallv_request *r)
 {
-	return r->forced != NULL ? r->forced->name : "auto";
+	return r->options.algorithm != NULL ? r->options.algorithm->name : "auto";
 }
 
 static choir_status fill_script_run(struct run *run, const struct alltoallv_request *r, const choir_call *call)
@@ -197,7 +197,8 @@ static choir_status propose(struct alltoallv_request *r, const choir_call *call,
 		segments_release(&counts->owner);
 		return CHOIR_SUCCESS;
 	}
-	TRY(prepare_proposal(r, counts, call, &prepared));
+	if (prepare_proposal(r, counts, call, &prepared) != CHOIR_SUCCESS)
+		return CHOIR_SUCCESS; /* ranks that know no counts would not say so: all find it in the script */
 	if (!may_propose(r, &prepared->parts[0].bound.cached->plan)) {
 		prepared_release(prepared);
 		return CHOIR_SUCCESS;

@@ -28,15 +28,15 @@ static choir_status read_lists(struct alltoallv_request *r)
 choir_status alltoallv_request_read(choir_comm *comm, const struct call_key *key, struct alltoallv_request *out)
 {
 	choir_call named = { .options = key->options };
-	struct dense_options read;
 
 	out->comm = comm;
 	out->key = key;
 	out->send.bytes = out->recv.bytes = NULL; /* the rest of the two is large, and not zeroed */
 	if (choir_dtype_bytes(key->dtype) == 0)
 		return error_set(CHOIR_ARGUMENT, "%s: no data type has number %d", key->form->name, (int)key->dtype);
-	TRY(options_read(key->form->name, comm, &named, COLLECTIVE_ALLTOALLV, &read));
-	out->forced = comm->n > 1 ? read.algorithm : NULL; /* alone, a rank can do with nobody what any of them says */
+	TRY(options_read(key->form->name, comm, &named, COLLECTIVE_ALLTOALLV, &out->options));
+	if (comm->n == 1) /* alone, a rank can do with nobody what any of them says */
+		out->options.algorithm = NULL;
 	return read_lists(out);
 }
 
@@ -68,11 +68,13 @@ static choir_status check_algorithm(const struct alltoallv_request *r)
 		              .message_bytes = comm->message_bytes,
 		              .shared = symmetric_allows_direct(comm),
 		              .device_bytes = comm->device_bytes };
-	const char *why = r->forced != NULL ? r->forced->unfit(&in) : NULL;
+	const struct algorithm *algorithm = r->options.algorithm;
+	const char *why = algorithm != NULL ? algorithm->unfit(&in) : NULL;
 
-	if (why == NULL)
-		return CHOIR_SUCCESS;
-	return error_set(CHOIR_UNSUPPORTED, "%s: algorithm '%s' %s", r->key->form->name, r->forced->name, why);
+	if (why != NULL)
+		return error_set(CHOIR_UNSUPPORTED, "%s: algorithm '%s' %s", r->key->form->name, algorithm->name, why);
+	return algorithm == NULL ? CHOIR_SUCCESS
+	                         : options_choose(r->key->form->name, comm, &r->options, &in, &algorithm);
 }
 
 choir_status alltoallv_request_check(const struct alltoallv_request *r)

@@ -253,6 +253,13 @@ uint64_t options_hash(uint64_t hash, const struct algo_in *in)
 	return in->order == 0 && in->chunk_bytes == 0 && !in->staged ? hash : XXH64(said, sizeof said, 0);
 }
 
+uint64_t options_said(const struct dense_options *options)
+{
+	const uint64_t said[] = { options->way, options->order, options->chunk_bytes, options->staged };
+
+	return XXH64(said, sizeof said, 0);
+}
+
 /* --- the choice --- */
 
 static bool is_one_of(const char *name, const char *const *names, size_t n)

@@ -32,6 +32,9 @@ void options_apply(const struct dense_options *options, struct algo_in *in);
 /* options_hash: a record's hash with the options that must agree on all ranks; without any it is the hash itself. */
 uint64_t options_hash(uint64_t hash, const struct algo_in *in);
 
+/* options_said: a number for those that must agree and that no record names. */
+uint64_t options_said(const struct dense_options *options);
+
 /* options_choose: the algorithm; NULL: the rules have none.  ARGUMENT: the options contradict the layout. */
 choir_status options_choose(const char *call, const choir_comm *comm, const struct dense_options *options,
                             const struct algo_in *in, const struct algorithm **out_p);

@@ -239,6 +239,46 @@ static void vectors(struct world *world, int rank, choir_comm *comm, void *arg)
 	}
 }
 
+static choir_status exchange_nothing(choir_comm *comm, const char *options)
+{
+	choir_call call = with_options(options);
+	int32_t send[MOST] = { 0 }, recv[MOST];
+	size_t counts[MOST];
+
+	for (int r = 0; r < MOST; r++)
+		counts[r] = 1;
+	return choir_alltoallv(comm, choir_host(send), counts, NULL, choir_host(recv), counts, NULL, CHOIR_I32, &call,
+	                       NULL);
+}
+
+/* The options say the same of counts that are not agreed yet, which come first, and of those that are. */
+static void vectors_that_way(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < 3; i++) {
+		CHECK(same(exchange(world, rank, comm, "link=network"), "pairwise"));
+		CHECK(!same(exchange(world, rank, comm, "link=node"), "pairwise"));
+		CHECK(same(exchange(world, rank, comm, "link=network, syncful.useOptimisedLayout=false"), "pairwise"));
+		CHECK(same(exchange(world, rank, comm, "method=slots, chunk_bytes=4096"), "slots"));
+		SAYS(exchange_nothing(comm, "method=slots, link=network"), CHOIR_ARGUMENT, "link|by slots");
+		SAYS(exchange_nothing(comm, "method=pairwise, topology=ring-on-line"), CHOIR_ARGUMENT,
+		     "topology is for rings|pairwise");
+		SAYS(exchange_nothing(comm, "collectiveImplementation=Hybrid"), CHOIR_ARGUMENT, "cannot be done");
+		SAYS(exchange_nothing(comm, "topology=rung-ring-2"), CHOIR_ARGUMENT, "does not fit 3 ranks");
+	}
+	SAYS(exchange_nothing(comm, rank == 1 ? "chunk_bytes=4096" : NULL), CHOIR_MISMATCH,
+	     "ranks 0 and 1 give different options");
+}
+
+static void test_vectors_that_way(void **state)
+{
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+
+	(void)state;
+	config.deadline_ms = 30000;
+	world_run(3, &config, vectors_that_way, NULL);
+}
+
 static void test_vectors(void **state)
 {
 	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
@@ -252,8 +292,10 @@ static void test_vectors(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_methods), cmocka_unit_test(test_ways),    cmocka_unit_test(test_topologies),
-		cmocka_unit_test(test_sizes),   cmocka_unit_test(test_buckets), cmocka_unit_test(test_vectors),
+		cmocka_unit_test(test_methods),          cmocka_unit_test(test_ways),
+		cmocka_unit_test(test_topologies),       cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_buckets),          cmocka_unit_test(test_vectors),
+		cmocka_unit_test(test_vectors_that_way),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
