@@ -76,6 +76,9 @@ class LightGBM(unittest.TestCase):
     def test_trees_of_three(self):
         self.assertIn("the trees are identical", self.trains(3))
 
+    def test_trees_by_voting(self):
+        self.assertIn("the trees are identical", self.trains(2, "--learner", "voting"))
+
     def test_opencl_learner(self):
         """Its trees may differ from run to run; the example compares the AUC."""
         self.build_programs()

@@ -34,7 +34,10 @@ def _load() -> ct.CDLL:
 
 
 def parameters(comm: Comm, tree_learner: str = "data") -> dict[str, Any]:
-    """The parameters of training that a network needs; ``tree_learner``: data, feature or voting."""
+    """The parameters of training that a network needs; ``tree_learner``: data or voting.
+
+    LightGBM's library refuses the third, feature, which its program alone has.
+    """
     return {"num_machines": comm.size, "tree_learner": tree_learner, "pre_partition": True}
 
 

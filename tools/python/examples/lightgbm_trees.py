@@ -51,7 +51,8 @@ def machines(comm):
 def train(comm, given, turn, sockets=None):
     """The model as text, the AUC on rows that nobody trained on, and the seconds."""
     params = {"objective": "binary", "num_leaves": given.leaves, "verbosity": -1, "num_threads": 1, "seed": turn,
-              "device_type": given.device, "max_bin": given.bins, **choir.lightgbm.parameters(comm)}  # fmt: skip
+              "device_type": given.device, "max_bin": given.bins,
+              **choir.lightgbm.parameters(comm, given.learner)}  # fmt: skip
     if sockets is not None:
         params["machines"] = ",".join(f"{address}:{port}" for address, port in sockets)
         params["local_listen_port"] = sockets[comm.rank][1]
@@ -74,6 +75,7 @@ def main():
     parser.add_argument("--leaves", type=int, default=31)
     parser.add_argument("--bins", type=int, default=255, help="max_bin (255); OpenCL kernels for 15 are built soonest")
     parser.add_argument("--device", choices=("cpu", "gpu"), default="cpu", help="LightGBM's learner (cpu)")
+    parser.add_argument("--learner", choices=("data", "voting"), default="data", help="tree_learner (data)")
     given = parser.parse_args()
     rows, same, worst = [], True, 0.0
     with choir.from_environment(deadline=300) as comm:
