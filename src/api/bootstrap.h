@@ -41,6 +41,7 @@ struct bootstrap {
 	struct messenger **messengers; /* [n_local] */
 	bool transport_used;           /* join->config->transport went into a messenger */
 	bool over;                     /* a process or a gather has failed, as all know: none gathers any more */
+	bool unheard;                  /* the last bootstrap_agree has not heard the others, who may have agreed */
 	int32_t *statuses;             /* [n_processes] room for bootstrap_agree, as are: */
 	char (*texts)[ERROR_TEXT_BYTES];
 };

@@ -89,7 +89,9 @@ choir_status bootstrap_agree(struct bootstrap *b, choir_status mine)
 
 	if (b->n_processes <= 1 || b->over)
 		return mine;
+	b->unheard = true;
 	TRY(bootstrap_gather_ready(b, &status, sizeof status, b->statuses));
+	b->unheard = false;
 	return judge(b, mine);
 }
 

@@ -286,6 +286,20 @@ void comm_close(struct choir_comm *comm)
 	engine_fini(comm);
 }
 
+void comm_discard_told(choir_status status, size_t n, struct choir_comm *const *comms)
+{
+	char text[ERROR_TEXT_BYTES], why[ERROR_TEXT_BYTES];
+
+	snprintf(text, sizeof text, "%s", error_text());
+	for (size_t i = 0; i < n; i++) {
+		if (comms[i] == NULL)
+			continue;
+		snprintf(why, sizeof why, "%s: rank %d: %.400s", comms[i]->name, comms[i]->rank, text);
+		comm_discard(comms[i], why);
+	}
+	error_set(status, "%s", text);
+}
+
 void comm_discard(struct choir_comm *comm, const char *why)
 {
 	if (comm == NULL)

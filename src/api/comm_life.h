@@ -21,4 +21,8 @@ void comm_close(struct choir_comm *comm);
  * is silent. */
 void comm_discard(struct choir_comm *comm, const char *why);
 
+/* comm_discard_told: of n comms those that are not NULL, which other ranks may keep; these are told the error that this
+ * thread has, and it stays that of the thread, with that status. */
+void comm_discard_told(choir_status status, size_t n, struct choir_comm *const *comms);
+
 #endif

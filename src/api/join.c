@@ -74,7 +74,7 @@ choir_status join_comms(const struct join *join, choir_comm **comms_out)
 {
 	struct bootstrap bootstrap = { .join = join };
 	choir_comm **comms = calloc((size_t)join->n_local, sizeof *comms);
-	choir_status st;
+	choir_status st, mine;
 
 	st = bootstrap_begin(&bootstrap);
 	if (st == CHOIR_SUCCESS)
@@ -87,9 +87,14 @@ choir_status join_comms(const struct join *join, choir_comm **comms_out)
 		st = links_create(&bootstrap);
 	if (st == CHOIR_SUCCESS)
 		st = make_comms(&bootstrap, comms);
-	st = bootstrap_agree(&bootstrap, st); /* all processes have their comms, or none keeps one */
+	mine = st;
+	st = bootstrap_agree(&bootstrap, mine); /* all processes have their comms, or none keeps one */
 	if (st == CHOIR_SUCCESS)
 		memcpy(comms_out, comms, (size_t)join->n_local * sizeof *comms);
+	else if (mine == CHOIR_SUCCESS && bootstrap.unheard) { /* those who heard all keep theirs */
+		comm_discard_told(st, (size_t)join->n_local, comms);
+		memset(comms, 0, (size_t)join->n_local * sizeof *comms);
+	}
 	for (int i = 0; comms != NULL && i < join->n_local && st != CHOIR_SUCCESS; i++)
 		comm_discard(comms[i], NULL);
 	bootstrap_end(&bootstrap);

@@ -282,17 +282,6 @@ static choir_status split_claimed(struct split *split, const struct split_claim 
 	return split_colors(split, locals, out);
 }
 
-/* Those of the colors that were made before another one failed. */
-static void drop_comms(choir_status status, size_t n, choir_comm **comms)
-{
-	char text[ERROR_TEXT_BYTES];
-
-	memcpy(text, error_text(), sizeof text);
-	for (size_t i = 0; i < n; i++)
-		comm_discard(comms[i], text);
-	error_set(status, "%s", text);
-}
-
 static choir_status split_inside(const struct split_how *how, int n_local, choir_comm *const *comms,
                                  const struct split_claim *claims, choir_comm **comms_out)
 {
@@ -322,8 +311,8 @@ static choir_status split_inside(const struct split_how *how, int n_local, choir
 		complete_claims(&split, claims, named);
 		st = split_claimed(&split, named, &locals, out);
 	}
-	if (st != CHOIR_SUCCESS && out != NULL)
-		drop_comms(st, mine, out);
+	if (st != CHOIR_SUCCESS && out != NULL) /* of the colors that were made before another one failed */
+		comm_discard_told(st, mine, out);
 	for (size_t i = 0; i < mine && st == CHOIR_SUCCESS; i++)
 		comms_out[i] = out[i];
 	free(named);
