@@ -137,8 +137,8 @@ static bool is_short_step(const struct bound *bound, const struct plan_step *ste
 		return step->len <= STEP_PIECE_BYTES;
 	case PLAN_REDUCE:
 		return step->len <= STEP_PIECE_BYTES && !bound->by_kernels;
-	default:
-		return bound->pair && bound->cached->plan.n_steps == 1;
+	default: /* messages through the arena */
+		return bound->pair ? bound->cached->plan.n_steps == 1 : bound->in.layout->n_nodes == 1;
 	}
 }
 

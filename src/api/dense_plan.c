@@ -35,6 +35,16 @@ static enum plan_order order_of(const struct dense *d)
 	return dtype_is_narrow(d->dtype) ? PLAN_ORDER_ONCE : PLAN_ORDER_RANKS;
 }
 
+/* On one node the messages of a plan go through rings of the arena (exec/p2p.h), several at a time. */
+static uint64_t message_bytes(const struct choir_comm *comm)
+{
+	enum { AT_A_TIME = 8 };
+
+	if (comm->layout.n_nodes > 1 || !arena_has_rings(comm->arena))
+		return comm->message_bytes;
+	return min_u64(ARENA_ITEM_BYTES, arena_ring_bytes(comm->arena) / AT_A_TIME);
+}
+
 void dense_plan_describe(const struct dense *d, struct algo_in *in)
 {
 	struct choir_comm *comm = d->comm;
@@ -55,7 +65,7 @@ void dense_plan_describe(const struct dense *d, struct algo_in *in)
 		                .command_bytes = comm->command_bytes,
 		                .scaled = scales(d),
 		                .slot_bytes = d->become_script != NULL ? comm->fallback_bytes : comm->slot_bytes,
-		                .message_bytes = comm->message_bytes };
+		                .message_bytes = message_bytes(comm) };
 	in->bytes = d->collective == COLLECTIVE_ALLTOALLV ? d->mean_bytes : d->count * in->elem_bytes;
 }
 

@@ -196,11 +196,16 @@ static choir_status fail(struct run *const *runs, size_t n, const struct run *fa
 
 /* --- by the states of the run --- */
 
+static bool has_messages(const struct run *run)
+{
+	return run->plan != NULL && run->plan->messages;
+}
+
 /* A short message most likely comes through the arena: the transport is asked now and then. */
 static bool asks_transport(struct run *const *runs, size_t n, int idle)
 {
-	return runs[0]->bound.pair &&
-	       (idle % TRANSPORT_EVERY == TRANSPORT_EVERY - 1 || runs[n - 1]->bound.in.bytes > ARENA_ITEM_BYTES);
+	return has_messages(runs[0]) && (idle % TRANSPORT_EVERY == TRANSPORT_EVERY - 1 ||
+	                                 (runs[0]->bound.pair && runs[n - 1]->bound.in.bytes > ARENA_ITEM_BYTES));
 }
 
 /* One round; true if anything moved.  *left: how many have not ended.  *failed_p: the one that failed. */
@@ -283,18 +288,21 @@ static choir_status advance_until_done(struct run *const *runs, size_t n, choir_
 		go_on(runs, n, event_p);
 		return CHOIR_SUCCESS;
 	}
-	sends = pair && messenger_busy(comm->messenger) && sends_are_left(comm);
+	sends = has_messages(runs[0]) && messenger_busy(comm->messenger) && sends_are_left(comm);
 	finish(runs, n); /* from here on the runs are another thread's, which may destroy the comm */
 	if (sends)
 		(void)progress_kick(); /* the rest of what was sent */
 	return CHOIR_SUCCESS;
 }
 
-/* A collective by messages, as where an algorithm between nodes was asked for by name on one node: it waits for the
- * transport for longer than this thread is to spin. */
+/* A collective by messages, as where an algorithm between nodes was asked for by name on one node: where these do not
+ * go through the arena, it waits for the transport for longer than this thread is to spin. */
 static bool waits_for_transport(const struct run *run)
 {
-	return run->plan->messages && !run->bound.pair;
+	const struct choir_comm *comm = run->comm;
+
+	return has_messages(run) && !run->bound.pair &&
+	       (messenger_polled(comm->messenger) || !arena_has_rings(comm->arena));
 }
 
 choir_status inline_execute(struct choir_comm *comm, struct prepared *prepared, size_t first, size_t n,

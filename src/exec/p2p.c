@@ -38,9 +38,10 @@ static struct ring *ring_to(struct choir_comm *comm, int peer)
 	return ring_between(comm, comm->rank, peer);
 }
 
-static uint64_t number_of(const struct run *run)
+/* Plans that others may take the place of stay with the transport: nobody would take their messages out of a ring. */
+static bool uses_rings(const struct run *run)
 {
-	return run->number & ~WIRE_PAIR;
+	return run->bound.pair || (!run_is_script(run) && run->bound.become_script == NULL);
 }
 
 static uint64_t hash_of(struct run *run)
@@ -78,7 +79,7 @@ static void put_long(struct ring *ring, struct ring_item *item, const void *src,
 
 bool p2p_put(struct run *run, const struct plan_step *step)
 {
-	struct ring *ring = ring_to(run->comm, step->peer);
+	struct ring *ring = uses_rings(run) ? ring_to(run->comm, step->peer) : NULL;
 	struct ring_item *item;
 	const void *src;
 
@@ -92,7 +93,7 @@ bool p2p_put(struct run *run, const struct plan_step *step)
 		put_long(ring, item, src, step->len, run->comm->far_cores);
 	else if (step->len > 0)
 		memcpy(item->bytes, src, step->len);
-	item->key[0] = number_of(run);
+	item->key[0] = run->number;
 	item->key[1] = hash_of(run);
 	if (memcmp(item->record, &run->bound.record, sizeof run->bound.record) != 0)
 		memcpy(item->record, &run->bound.record, sizeof run->bound.record);
@@ -131,7 +132,7 @@ static const struct ring_item *find(const struct ring *ring, const struct run *r
 		if (item == NULL)
 			return NULL;
 		*number_p = i;
-		if (its_tag == tag && item->key[0] == number_of(run) && !ring_freed_early(ring, i))
+		if (its_tag == tag && item->key[0] == run->number && !ring_freed_early(ring, i))
 			return item;
 	}
 	return NULL;
@@ -150,7 +151,7 @@ static void learn(struct run *run, struct ring *ring, const struct plan_step *st
 
 static void take_long(struct run *run, struct ring *ring, const struct plan_step *step, const struct ring_item *item)
 {
-	bool too_long_for_cache = run->bound.in.bytes >= run->comm->cache_bytes / 4;
+	bool too_long_for_cache = run->bound.in.bytes >= run->comm->cache_bytes / 4 && step->dst.buf == PLAN_RECV;
 	bool learns = step->len >= NT_LEAST_BYTES && step->tag == 0;
 	int64_t start = learns ? wait_now_ns() : 0;
 
@@ -166,7 +167,7 @@ choir_status p2p_take(struct run *run, const struct plan_step *step, bool *done)
 	struct call_record theirs;
 	uint64_t number;
 
-	if (ring == NULL)
+	if (ring == NULL || !uses_rings(run))
 		return CHOIR_SUCCESS;
 	item = find(ring, run, step->tag, &number);
 	if (item == NULL)
@@ -180,6 +181,7 @@ choir_status p2p_take(struct run *run, const struct plan_step *step, bool *done)
 	else if (step->len > 0)
 		memcpy(operand_at(run, step->dst), item->bytes, step->len);
 	ring_free(ring, number);
+	run->records_compared |= run->comm->node_size == 2;
 	*done = true;
 	return CHOIR_SUCCESS;
 }
@@ -193,7 +195,8 @@ bool p2p_other_tag(const struct run *run, uint32_t *tag_p)
 	if (ring == NULL)
 		return false;
 	for (uint64_t i = ring_first(ring); (item = ring_peek(ring, i, &piece)) != NULL; i++)
-		if (!ring_freed_early(ring, i) && tagged_tag(item->key[0]) != tagged_tag(run->number)) {
+		if (!ring_freed_early(ring, i) && (item->key[0] & WIRE_PAIR) != 0 &&
+		    tagged_tag(item->key[0]) != tagged_tag(run->number)) {
 			*tag_p = tagged_tag(item->key[0]);
 			return true;
 		}

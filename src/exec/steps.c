@@ -77,7 +77,7 @@ static choir_status start_send(struct run *run, uint32_t id, bool *done)
 	const struct plan_step *step = &run->plan->steps[id];
 
 	*done = true;
-	return run->bound.pair && run->bound.pair_sends && p2p_put(run, step) ? CHOIR_SUCCESS : send_message(run, step);
+	return p2p_put(run, step) ? CHOIR_SUCCESS : send_message(run, step);
 }
 
 static choir_status poll_recv(struct run *run, uint32_t id, bool *done)
@@ -86,8 +86,7 @@ static choir_status poll_recv(struct run *run, uint32_t id, bool *done)
 	struct message *message;
 	choir_status st = CHOIR_SUCCESS;
 
-	if (run->bound.pair && !run->bound.pair_sends)
-		TRY(p2p_take(run, step, done));
+	TRY(p2p_take(run, step, done));
 	if (*done || (message = inbox_take(&run->comm->inbox, run->number, step->peer, tag_of(run, step->tag))) == NULL)
 		return CHOIR_SUCCESS;
 	if (memcmp(&message->header.record, &run->bound.record, sizeof run->bound.record) != 0)
