@@ -16,7 +16,7 @@ extern "C" {
  * A function that cannot do its work calls choir_comm_abort, of every comm of its process that may be calling: then a
  * dense call is ABORTED on all ranks that would have read what was not folded.
  *
- * choir_op_fold_fn: acc[i] = acc[i] op src[i], i < count; acc and src do not overlap.  acc stands for the lower ranks.
+ * choir_op_fold_fn: acc[i] = acc[i] op src[i], i < count, without overlap; acc: the lower ranks, or any if commutative.
  * choir_op_each_fn: changes count elements in place.  ranks: the comm's; 1 in choir_coalesce_rows. */
 typedef void (*choir_op_fold_fn)(void *ctx, void *acc, const void *src, size_t count, choir_dtype dtype);
 typedef void (*choir_op_each_fn)(void *ctx, void *data, size_t count, int ranks, choir_dtype dtype);

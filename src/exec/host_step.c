@@ -23,6 +23,7 @@ enum { FEW_OPERANDS = 16, FETCHED_BYTES = 256, LINE_BYTES = 64 };
 /* What a step reads and writes: n_dst destinations, those from nt_from on by nt stores, then its sources. */
 struct operands {
 	uint32_t n_dst, nt_from, n;
+	bool swaps;            /* an operator of the caller's: the first two sources may be folded in either order */
 	struct plan_ref *refs; /* [n] */
 	void **at;             /* [n] their addresses in the span at hand */
 	void **next;           /* [n] and in the span after it */
@@ -62,7 +63,7 @@ static void reduce_span(const struct operands *o, struct reduce_call *call, uint
 {
 	call->count = span / choir_dtype_bytes(call->dtype);
 	if (call->user != NULL)
-		user_op_reduce(call, o->at, (const void *const *)(o->at + o->n_dst));
+		user_op_reduce(call, o->swaps, o->at, (const void *const *)(o->at + o->n_dst));
 	else
 		reduce_host(call, o->at, (const void *const *)(o->at + o->n_dst));
 }
@@ -150,7 +151,9 @@ choir_status steps_host_copy(struct run *run, const struct plan_step *step, bool
 
 choir_status steps_host_reduce(struct run *run, const struct plan_step *step, bool *done)
 {
-	struct operands o = { .n_dst = step->n_more + 1, .n = step->n_more + 1 + step->n_src };
+	struct operands o = { .n_dst = step->n_more + 1,
+		              .n = step->n_more + 1 + step->n_src,
+		              .swaps = run->bound.in.fold_order == PLAN_ORDER_ANY };
 	struct plan_ref few_refs[FEW_OPERANDS];
 	void *few_at[2 * FEW_OPERANDS];
 	struct reduce_call call;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Design notes.  A reduction goes block by block, so that partial results stay in the first-level cache.  A block is
  * folded in a destination, else in a block of this thread's, and copied to the other destinations.  Where ranks reduce
- * in place, a destination is the first source: folded there, a block is copied once less. */
+ * in place, a destination is the first source, or the second of two ranks' and the operator is commutative: folded
+ * there, a block is copied once less. */
 #include "kern/user_op.h"
 
 #include "base/copy.h"
@@ -66,50 +67,67 @@ void user_op_finish(const struct user_op_elements *of, void *to, void *acc, size
 	convert_values(of->dtype, to, of->acc_dtype, acc, n);
 }
 
-/* The destination that accumulators are in: a cached one that no later source is read from, the first source itself if
- * that is one; n_dst: none fits. */
-static uint32_t accumulator(const struct user_op_elements *of, const struct reduce_call *call, void *const *dst,
-                            const void *const *src)
+/* Where blocks are accumulated: destination `in`, n_dst = none of them; and the source that is folded first. */
+struct place {
+	uint32_t in, first;
+};
+
+/* True if sources are read from that destination by a fold that begins with source `first`. */
+static bool is_read_later(const struct reduce_call *call, const void *dst, const void *const *src, uint32_t first)
 {
-	uint32_t found = call->n_dst;
+	bool read = false;
 
-	if (of->acc_dtype != of->dtype)
-		return found;
-	for (uint32_t i = 0; i < call->nt_from && i < call->n_dst; i++) {
-		bool fits = found == call->n_dst || dst[i] == src[0];
+	for (uint32_t k = 0; k < call->n_src; k++)
+		read |= k != first && src[k] == dst;
+	return read;
+}
 
-		for (uint32_t k = 1; k < call->n_src; k++)
-			fits &= src[k] != dst[i];
-		found = fits ? i : found;
-	}
-	return found;
+/* A cached destination that no later source is read from, best one that is the first source itself. */
+static struct place find_place(const struct user_op_elements *of, const struct reduce_call *call, bool swaps,
+                               void *const *dst, const void *const *src)
+{
+	uint32_t n = of->acc_dtype == of->dtype ? call->nt_from < call->n_dst ? call->nt_from : call->n_dst : 0;
+	struct place place = { .in = call->n_dst };
+
+	for (uint32_t first = 0; first < (swaps && call->n_src > 1 ? 2 : 1); first++)
+		for (uint32_t i = 0; i < n; i++)
+			if (src[first] == dst[i] && !is_read_later(call, dst[i], src, first))
+				return (struct place){ i, first };
+	for (uint32_t i = 0; i < n && place.in == call->n_dst; i++)
+		if (!is_read_later(call, dst[i], src, 0))
+			place.in = i;
+	return place;
 }
 
 static void reduce_block(const struct user_op_elements *of, const struct reduce_call *call, void *const *dst,
-                         const void *const *src, uint32_t in, size_t off, size_t n)
+                         const void *const *src, struct place place, size_t off, size_t n)
 {
 	_Alignas(64) unsigned char room[BLOCK_BYTES * WIDEST];
-	void *acc = in < call->n_dst ? (unsigned char *)dst[in] + off : room;
+	void *acc = place.in < call->n_dst ? (unsigned char *)dst[place.in] + off : room;
 
-	for (uint32_t k = 0; k < call->n_src; k++)
-		user_op_fold(of, acc, (const unsigned char *)src[k] + off, n, k >= call->raw_from, k == 0);
+	for (uint32_t k = 0; k < call->n_src; k++) {
+		uint32_t of_src = k > 1 ? k : k ^ place.first;
+
+		user_op_fold(of, acc, (const unsigned char *)src[of_src] + off, n, of_src >= call->raw_from, k == 0);
+	}
 	user_op_finish(of, acc, acc, n, call->final);
 	for (uint32_t k = 0; k < call->n_dst; k++)
 		if (k >= call->nt_from)
 			copy_host_nt((unsigned char *)dst[k] + off, acc, n * of->bytes);
-		else if (k != in)
+		else if (k != place.in)
 			copy_host_plain((unsigned char *)dst[k] + off, acc, n * of->bytes);
 }
 
-void user_op_reduce(const struct reduce_call *call, void *const *dst, const void *const *src)
+void user_op_reduce(const struct reduce_call *call, bool swaps, void *const *dst, const void *const *src)
 {
 	struct user_op_elements of = user_op_elements(call->user, call->dtype, call->n_ranks);
 	size_t each = BLOCK_BYTES / of.bytes;
-	uint32_t in = accumulator(&of, call, dst, src);
+	struct place place = find_place(&of, call, swaps, dst, src);
 	uint64_t control = float_control_begin();
 
 	for (size_t at = 0; at < call->count; at += each)
-		reduce_block(&of, call, dst, src, in, at * of.bytes, call->count - at < each ? call->count - at : each);
+		reduce_block(&of, call, dst, src, place, at * of.bytes,
+		             call->count - at < each ? call->count - at : each);
 	if (call->nt_from < call->n_dst && !call->fence_later)
 		copy_host_fence();
 	float_control_end(control);

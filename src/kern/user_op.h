@@ -6,8 +6,9 @@
 #include "base/user_op.h"
 #include "kern/reduce.h"
 
-/* user_op_reduce: reduce_host by the functions, which call->user has. */
-void user_op_reduce(const struct reduce_call *call, void *const *dst, const void *const *src);
+/* user_op_reduce: reduce_host by the functions, which call->user has.  swaps: the first two sources may be folded in
+ * either order. */
+void user_op_reduce(const struct reduce_call *call, bool swaps, void *const *dst, const void *const *src);
 
 /* Elements as the functions see them: acc_dtype is f32 for types that accumulate in it, else dtype. */
 struct user_op_elements {

@@ -106,7 +106,7 @@ static void test_sources_that_are_destinations(void **state)
 
 		draw(&seed, &call, dst, src);
 		expect(&call, src);
-		user_op_reduce(&call, dst, src);
+		user_op_reduce(&call, false, dst, src);
 		for (uint32_t k = 0; k < call.n_dst; k++)
 			assert_memory_equal(dst[k], wanted, call.count * sizeof *wanted);
 	}
@@ -123,8 +123,39 @@ static void test_blocks_accumulate_in_the_first_source(void **state)
 
 	(void)state;
 	first_acc = NULL;
-	user_op_reduce(&call, dst, src);
+	user_op_reduce(&call, false, dst, src);
 	assert_ptr_equal(first_acc, memory[0]);
+	assert_int_equal(user_op_remove(op), CHOIR_SUCCESS);
+}
+
+/* The second of two ranks that reduce in place where the other's memory is out of reach: its own is the second source,
+ * and that is where a block is folded if the operands may be swapped. */
+static void test_blocks_accumulate_in_the_second_source(void **state)
+{
+	enum { SHORT = 10 };
+	choir_op op = create(NULL);
+
+	(void)state;
+	for (int swaps = 0; swaps < 2; swaps++)
+		for (uint32_t n_src = 2; n_src <= 3; n_src++) {
+			struct reduce_call call = call_of(op, n_src, 2);
+			const void *src[] = { memory[0], memory[1], memory[2] };
+			void *dst[] = { memory[MOST], memory[1] };
+
+			call.count = SHORT;
+			for (int64_t i = 0; i < SHORT; i++) {
+				memory[0][i] = i;
+				memory[1][i] = 100 + i;
+				memory[2][i] = 7;
+				wanted[i] = swaps ? 3 * (100 + i) + i : 3 * i + 100 + i;
+				wanted[i] = n_src == 3 ? 3 * wanted[i] + 7 : wanted[i];
+			}
+			first_acc = NULL;
+			user_op_reduce(&call, swaps, dst, src);
+			assert_ptr_equal(first_acc, dst[swaps]);
+			assert_memory_equal(dst[0], wanted, SHORT * sizeof *wanted);
+			assert_memory_equal(dst[1], wanted, SHORT * sizeof *wanted);
+		}
 	assert_int_equal(user_op_remove(op), CHOIR_SUCCESS);
 }
 
@@ -133,6 +164,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sources_that_are_destinations),
 		cmocka_unit_test(test_blocks_accumulate_in_the_first_source),
+		cmocka_unit_test(test_blocks_accumulate_in_the_second_source),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

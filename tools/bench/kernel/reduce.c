@@ -79,7 +79,7 @@ static choir_status run(struct kernel_work *work)
 	}
 	if (work->device == NULL) {
 		if (call.user != NULL)
-			user_op_reduce(&call, &to, from);
+			user_op_reduce(&call, false, &to, from);
 		else
 			reduce_host(&call, &to, from);
 		return CHOIR_SUCCESS;
