@@ -9,7 +9,7 @@
  *                                where none has, all are compared at the end (run_check_ended)
  *   a collective, between nodes  each message's header, when its step takes it (steps.c), or when it comes and the call
  *                                of its number has another record (inbox_expect, inbox_put)
- *   send and recv                the header or the ring's item that the recv takes (steps.c, p2p.c)
+ *   send and recv; near messages the header or the ring's item that the step takes (steps.c, p2p.c)
  *   a call that waits for long   the slow check looks at all of these again (run_check_records) */
 #ifndef EXEC_RECORD_H
 #define EXEC_RECORD_H
