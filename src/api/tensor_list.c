@@ -140,6 +140,11 @@ static size_t padding_bytes(const struct tensor_list *list)
 	return (size_t)list->n_ranks * elem;
 }
 
+static bool has_padding(const struct tensor_list *list, const choir_tensor *tensor)
+{
+	return list->padded && tensor->count % (size_t)list->n_ranks != 0;
+}
+
 /* Bucket b: the tensors order[first] .. order[end - 1]. */
 static choir_status fill_bucket(const struct choir_comm *comm, struct tensor_list *list, size_t b, const size_t *order,
                                 size_t first, size_t end)
@@ -149,7 +154,7 @@ static choir_status fill_bucket(const struct choir_comm *comm, struct tensor_lis
 	struct side send, recv;
 
 	*bucket = (struct tensor_bucket){ .n = end - first,
-		                          .only = end - first == 1 && !list->padded ? one : NULL,
+		                          .only = end - first == 1 && !has_padding(list, one) ? one : NULL,
 		                          .dtype = one != NULL ? one->dtype : CHOIR_U8 };
 	send = make_side(list, bucket, b, first, 0);
 	recv = make_side(list, bucket, b, first, 1);

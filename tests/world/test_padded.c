@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* reduce_scatter and allgather of any count: blocks of ceil(count / ranks), zeros where the last ones end beyond it,
  * and not a byte outside; several segments of a buffer, each padded apart. */
-#include "exec/comm.h"
+#include "exec/call_cache.h"
 #include "quick.h"
 #include "world/gate.h"
 #include "world/memory.h"
@@ -245,10 +245,33 @@ static void test_differ(void **state)
 	line_up_run(2, 1, 30000, differ, NULL);
 }
 
+/* A tensor whose count is a multiple of the ranks has no padding: its call is that of the collective, not of a list. */
+static void without_padding(struct world *world, int rank, choir_comm *comm, void *unused)
+{
+	int32_t whole[13] = { 0 }, block[5];
+
+	(void)unused;
+	for (int more = 0; more < 2; more++) {
+		size_t count = 12 + (size_t)more;
+
+		OK(choir_reduce_scatter_padded(comm, choir_host(whole), choir_host(block), count, CHOIR_I32,
+		                               CHOIR_OP_SUM, NULL, NULL));
+		CHECK(comm->engine.cache.latest->parts[0].bound.lists == (more == 1));
+		OK(choir_allgather_padded(comm, choir_host(block), choir_host(whole), count, CHOIR_I32, NULL, NULL));
+		CHECK(comm->engine.cache.latest->parts[0].bound.lists == (more == 1));
+	}
+}
+
+static void test_without_padding(void **state)
+{
+	(void)state;
+	world_run_at(3, 0, 30000, without_padding, NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_shapes), cmocka_unit_test(test_refused),
-		                            cmocka_unit_test(test_differ) };
+		                            cmocka_unit_test(test_differ), cmocka_unit_test(test_without_padding) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	memory_drop();
