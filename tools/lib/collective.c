@@ -13,6 +13,12 @@ static choir_status reduce_scatter(const struct collective_args *a, const choir_
 	return choir_reduce_scatter(a->comm, a->send, a->recv, a->count, a->dtype, a->op, call, event_p);
 }
 
+static choir_status reduce_scatter_padded(const struct collective_args *a, const choir_call *call,
+                                          choir_event **event_p)
+{
+	return choir_reduce_scatter_padded(a->comm, a->send, a->recv, a->count, a->dtype, a->op, call, event_p);
+}
+
 static choir_status reduce_scatterv(const struct collective_args *a, const choir_call *call, choir_event **event_p)
 {
 	return choir_reduce_scatterv(a->comm, a->send, a->recv, a->recv_counts, a->dtype, a->op, call, event_p);
@@ -21,6 +27,11 @@ static choir_status reduce_scatterv(const struct collective_args *a, const choir
 static choir_status allgather(const struct collective_args *a, const choir_call *call, choir_event **event_p)
 {
 	return choir_allgather(a->comm, a->send, a->recv, a->count, a->dtype, call, event_p);
+}
+
+static choir_status allgather_padded(const struct collective_args *a, const choir_call *call, choir_event **event_p)
+{
+	return choir_allgather_padded(a->comm, a->send, a->recv, a->count, a->dtype, call, event_p);
 }
 
 static choir_status allgatherv(const struct collective_args *a, const choir_call *call, choir_event **event_p)
@@ -213,6 +224,21 @@ const struct collective_row collectives[N_COLLECTIVE_ROWS] = {
 	               .asks = "send",
 	               .call = sendrecv },
 	[BARRIER] = { .name = "barrier", .about = "no data", .kind = SPREAD_NOTHING, .call = barrier },
+	[REDUCE_SCATTER_PADDED] = { .name = "reduce_scatter_padded",
+	                            .about = "reduce_scatter of any count",
+	                            .asks = "reduce_scatter",
+	                            .kind = SPREAD_SCATTER,
+	                            .reduces = true,
+	                            .padded = true,
+	                            .bus_rounds = 1,
+	                            .call = reduce_scatter_padded },
+	[ALLGATHER_PADDED] = { .name = "allgather_padded",
+	                       .about = "its inverse",
+	                       .asks = "allgather",
+	                       .kind = SPREAD_GATHER,
+	                       .padded = true,
+	                       .bus_rounds = 1,
+	                       .call = allgather_padded },
 };
 
 const struct collective_row *collective_find(const char *name)

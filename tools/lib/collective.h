@@ -38,6 +38,7 @@ struct collective_row {
 	const char *asks; /* the name that choir_supports and the list of algorithms know; NULL = name */
 	enum collective_kind kind;
 	bool reduces, rooted, uneven;
+	bool padded;            /* blocks of ceil(count / n) elements, of which the last ones have fewer */
 	bool prefix, exclusive; /* the reduction of the ranks up to this one, or before it */
 	bool in_place;          /* there is an in-place form */
 	bool waits;     /* a pair of calls, which waits for the first one itself: not for groups, not behind deps */
@@ -45,7 +46,8 @@ struct collective_row {
 	collective_fn *call;
 };
 
-/* Indices of the table.  The last row moves no data. */
+/* Indices of the table.  The first N_MOVING_COLLECTIVES are collectives that move data; behind them stand the barrier,
+ * and forms of others. */
 enum collective_index {
 	ALLREDUCE,
 	REDUCE_SCATTER,
@@ -66,6 +68,8 @@ enum collective_index {
 	SENDRECV,
 	N_MOVING_COLLECTIVES,
 	BARRIER = N_MOVING_COLLECTIVES,
+	REDUCE_SCATTER_PADDED,
+	ALLGATHER_PADDED,
 	N_COLLECTIVE_ROWS
 };
 extern const struct collective_row collectives[N_COLLECTIVE_ROWS];
@@ -101,10 +105,10 @@ struct collective_args collective_args_of(const struct collective_shape *shape, 
  * first `ranks` ranks' there. */
 struct span {
 	size_t at, count, from;
-	int rank; /* SPAN_REDUCED = many */
+	int rank; /* SPAN_REDUCED = many, SPAN_ZEROS = none */
 	int ranks;
 };
-enum { SPAN_REDUCED = -1 };
+enum { SPAN_REDUCED = -1, SPAN_ZEROS = -2 };
 
 /* collective_span: the k-th span of that rank's output; false behind the last.  collective_has_output: is there one? */
 bool collective_span(const struct collective_shape *shape, int rank, int k, struct span *out);

@@ -20,7 +20,9 @@ static void numbers_of(const struct collective_data *data, int me, const struct 
 	struct values values = collective_values(data);
 	size_t from = data->shift + span->from + at;
 
-	if (span->rank == SPAN_REDUCED)
+	if (span->rank == SPAN_ZEROS)
+		memset(numbers, 0, n * sizeof *numbers);
+	else if (span->rank == SPAN_REDUCED)
 		values_reduced(&values, span->ranks, me, from, n, numbers);
 	else
 		values_of(&values, span->rank, from, n, numbers);

@@ -12,11 +12,26 @@ static size_t share_of(const struct collective_shape *s, int r)
 	return r + 1 < s->n ? part * ((size_t)r + 1) : s->count - part * (n * (n - 1) / 2);
 }
 
+static size_t padded_block(const struct collective_shape *s)
+{
+	return (s->count + (size_t)s->n - 1) / (size_t)s->n;
+}
+
+/* What of a padded block is not padding. */
+static size_t filled_of(const struct collective_shape *s, size_t r)
+{
+	size_t block = padded_block(s), from = block * r, left = from < s->count ? s->count - from : 0;
+
+	return left < block ? left : block;
+}
+
 /* The block that goes from one rank to the other. */
 static size_t block_of(const struct collective_shape *s, int from, int to)
 {
 	size_t a = (size_t)from, b = (size_t)to, r = s->what->kind == SPREAD_GATHER ? a : b;
 
+	if (s->what->padded)
+		return filled_of(s, r);
 	if (!s->what->uneven)
 		return s->count;
 	if (s->what->kind == SPREAD_EXCHANGE)
@@ -100,6 +115,10 @@ void collective_lay_out(const struct collective_shape *s, int rank, struct colle
 		l->recv_at = l->send_offs[rank];
 		memcpy(l->recv_counts, l->send_counts, sizeof l->recv_counts);
 	}
+	if (s->what->padded) {
+		*(s->what->kind == SPREAD_GATHER ? &l->send_count : &l->recv_count) = padded_block(s);
+		l->count = s->count;
+	}
 	if (elsewhere) { /* the buffer of blocks is the root's alone */
 		*(s->what->kind == SPREAD_GATHER ? &l->recv_count : &l->send_count) = 0;
 		l->send_at = l->recv_at = 0;
@@ -139,6 +158,15 @@ static int ranks_folded(const struct collective_shape *s, int rank)
 	return s->what->exclusive ? rank : rank + 1;
 }
 
+/* Behind a padded block of a reduction. */
+static bool padding_span(const struct collective_shape *s, int rank, struct span *out)
+{
+	size_t filled = filled_of(s, (size_t)rank);
+
+	*out = (struct span){ .at = filled, .count = padded_block(s) - filled, .rank = SPAN_ZEROS };
+	return out->count > 0;
+}
+
 bool collective_span(const struct collective_shape *s, int rank, int k, struct span *out)
 {
 	const struct collective_row *what = s->what;
@@ -148,6 +176,8 @@ bool collective_span(const struct collective_shape *s, int rank, int k, struct s
 		return false;
 	if (what->kind == SPREAD_GATHER || what->kind == SPREAD_EXCHANGE)
 		return block_span(s, rank, k, out);
+	if (what->padded && k == 1)
+		return padding_span(s, rank, out);
 	*out = (struct span){ .count = s->count, .rank = SPAN_REDUCED, .ranks = ranks_folded(s, rank) };
 	if (what->kind == SPREAD_SCATTER) {
 		out->count = count_at(&all, rank);

@@ -24,6 +24,17 @@ static int reduce_scatterv(struct collective_mpi *m, void *send, void *recv, MPI
 	return EITHER(MPI_Reduce_scatter, MPI_Ireduce_scatter, send, recv, m->recv_counts, m->type, m->op, m->comm);
 }
 
+/* MPI leaves what is behind a block as it is. */
+static int reduce_scatter_padded(struct collective_mpi *m, void *send, void *recv, MPI_Request *request)
+{
+	size_t filled = (size_t)m->recv_counts[m->rank], padding = m->layout->recv_count - filled;
+	MPI_Aint first, extent;
+
+	if (padding > 0 && MPI_Type_get_extent(m->type, &first, &extent) == MPI_SUCCESS)
+		memset((char *)recv + filled * (size_t)extent, 0, padding * (size_t)extent);
+	return reduce_scatterv(m, send, recv, request);
+}
+
 static int allgather(struct collective_mpi *m, void *send, void *recv, MPI_Request *request)
 {
 	int count = (int)m->layout->count;
@@ -34,6 +45,12 @@ static int allgather(struct collective_mpi *m, void *send, void *recv, MPI_Reque
 static int allgatherv(struct collective_mpi *m, void *send, void *recv, MPI_Request *request)
 {
 	return EITHER(MPI_Allgatherv, MPI_Iallgatherv, send, (int)m->layout->count, m->type, recv, m->recv_counts,
+	              m->recv_offs, m->type, m->comm);
+}
+
+static int allgather_padded(struct collective_mpi *m, void *send, void *recv, MPI_Request *request)
+{
+	return EITHER(MPI_Allgatherv, MPI_Iallgatherv, send, m->recv_counts[m->rank], m->type, recv, m->recv_counts,
 	              m->recv_offs, m->type, m->comm);
 }
 
@@ -161,6 +178,8 @@ static mpi_fn *const calls[N_COLLECTIVE_ROWS] = {
 	[SEND_AND_RECV] = sendrecv,
 	[SENDRECV] = sendrecv,
 	[BARRIER] = barrier,
+	[REDUCE_SCATTER_PADDED] = reduce_scatter_padded,
+	[ALLGATHER_PADDED] = allgather_padded,
 };
 
 void collective_mpi_init(struct collective_mpi *m, const struct collective_shape *shape,
@@ -169,7 +188,7 @@ void collective_mpi_init(struct collective_mpi *m, const struct collective_shape
 	m->shape = shape;
 	m->layout = layout;
 	m->rank = rank;
-	for (int r = 0; r < shape->n && shape->what->uneven; r++) {
+	for (int r = 0; r < shape->n && (shape->what->uneven || shape->what->padded); r++) {
 		m->send_counts[r] = (int)layout->send_counts[r];
 		m->send_offs[r] = (int)layout->send_offs[r];
 		m->recv_counts[r] = (int)layout->recv_counts[r];

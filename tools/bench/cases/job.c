@@ -8,7 +8,7 @@ static size_t count_of(const struct job *job, size_t elements)
 
 	if (job->what->kind == SPREAD_WHOLE)
 		pieces = 1;
-	else if (job->what->uneven && job->what->kind != SPREAD_EXCHANGE)
+	else if (job->what->padded || (job->what->uneven && job->what->kind != SPREAD_EXCHANGE))
 		return elements > n ? elements : n;
 	else if (job->what->uneven)
 		pieces = n * (n + 1) / 2; /* blocks of 1 to n units */

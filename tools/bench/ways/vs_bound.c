@@ -46,7 +46,9 @@ static void make(struct vs_bound *vs, const struct span *part)
 		vs->to[i] = vs->out[vs->getters[i]] + part->at * elem;
 	for (int r = 0; r < job->n; r++)
 		vs->from[r] = vs->in[r] + part->from * elem;
-	if (part->rank == SPAN_REDUCED)
+	if (part->rank == SPAN_ZEROS)
+		memset(vs->to[0], 0, part->count * elem);
+	else if (part->rank == SPAN_REDUCED)
 		bound_sum((float *const *)vs->to, vs->n_getters, (const float *const *)vs->from, part->ranks,
 		          part->count, vs->streams);
 	else
