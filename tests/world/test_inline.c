@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Blocking calls that are carried out on the spot (exec/express.h): they allocate nothing and say nothing to OpenCL,
- * may be made by several threads at once beside calls with events, wait for late peers as ordinary calls, and fail with
- * the same sentences.  malloc and OpenCL's functions are wrapped by the linker. */
+/* Inline execution (exec/inline.h): blocking calls allocate nothing and ask OpenCL for nothing, may be made by several
+ * threads at once beside calls with events, wait for late peers as ordinary calls, and fail with the same sentences.
+ * malloc and OpenCL's functions are wrapped by the linker. */
 #include "base/wait.h"
 #include "exec/comm.h"
 #include "world/gate.h"
@@ -133,21 +133,24 @@ static choir_status one_of_each(choir_comm *comm, int kind, choir_request *list,
 	}
 }
 
-/* TRIES calls of a kind: how many allocated nothing and asked OpenCL for nothing, and how many did behind the first. */
-static void try_kind(struct world *world, int rank, choir_comm *comm, int kind, choir_request *list, unsigned *quiet,
-                     unsigned *loud)
+/* How many calls allocated nothing and asked OpenCL for nothing, and how many did behind the first ones. */
+struct noise {
+	unsigned quiet, loud;
+};
+
+static struct noise try_kind(struct world *world, int rank, choir_comm *comm, int kind, choir_request *list)
 {
 	enum { WARM = 20, TRIES = 3000 };
 	float in[16] = { 1 }, out[16 * 4];
+	struct noise noise = { 0, 0 };
 
 	for (int i = 0; i < TRIES; i++) {
 		allocated = asked = 0;
 		OK(one_of_each(comm, kind, list, in, out));
-		if (allocated == 0 && asked == 0)
-			++*quiet;
-		else if (i >= WARM)
-			++*loud;
+		noise.quiet += allocated == 0 && asked == 0;
+		noise.loud += i >= WARM && (allocated > 0 || asked > 0);
 	}
+	return noise;
 }
 
 /* Options of a comm, and what an allreduce of two ranks takes by them. */
@@ -156,9 +159,9 @@ struct of_comm {
 	bool by_messages; /* all collectives; an alltoallv's, whose counts may change, are the transport's */
 };
 
-/* A rank whose peer is late waits in another way, so what is asked of several ranks is that most kinds of calls go by
- * in silence at some time, once other programs leave them the cores; of one rank that all do.  of_comm: NULL if the
- * comm has no options. */
+/* A rank whose peer is late waits in another way, and a call that meets the background thread at its last look, after a
+ * call with an event, is submitted.  So of several ranks a call of each kind is silent at some time, and of one rank
+ * all calls of some round are, once other programs leave them the cores.  of_comm: NULL if the comm has no options. */
 static void silent(struct world *world, int rank, choir_comm *comm, void *of_comm)
 {
 	const struct of_comm *of = of_comm;
@@ -170,7 +173,8 @@ static void silent(struct world *world, int rank, choir_comm *comm, void *of_com
 
 	for (int kind = 0; kind < KINDS; kind++) {
 		int64_t end = wait_now_ns() + INT64_C(20000000000);
-		unsigned loud = 0, quiet = 0;
+		struct noise noise = { 0, 0 };
+		bool was_silent = false;
 
 		if (kind == 7 && choir_device_class(world->device) != CHOIR_CLASS_DIRECT)
 			continue; /* its list has a cl_mem */
@@ -178,13 +182,14 @@ static void silent(struct world *world, int rank, choir_comm *comm, void *of_com
 			continue;
 
 		for (int32_t over = 0; over == 0;) { /* for all ranks at once */
-			try_kind(world, rank, comm, kind, list, &quiet, &loud);
-			over = quiet > 0 || wait_now_ns() > end;
+			noise = try_kind(world, rank, comm, kind, list);
+			was_silent |= noise.quiet > 0 && (world->n > 1 || noise.loud == 0);
+			over = was_silent || wait_now_ns() > end;
 			OK(choir_allreduce(comm, choir_host(&over), choir_host(&over), 1, CHOIR_I32, CHOIR_OP_MIN, NULL,
 			                   NULL));
 		}
-		if (quiet == 0 || (world->n == 1 && loud > 0))
-			world_fail(world, rank, "kind %d: %u calls in silence, %u not", kind, quiet, loud);
+		if (!was_silent)
+			world_fail(world, rank, "kind %d: %u calls in silence, %u not", kind, noise.quiet, noise.loud);
 	}
 	choir_request_free(list);
 	clReleaseMemObject(mem);
