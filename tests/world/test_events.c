@@ -294,38 +294,6 @@ static void test_queues(void **state)
 	on_all_worlds(queues);
 }
 
-/* An exported event ends CL_COMPLETE also when the collective failed. */
-static void exported_failure(struct world *world, int rank, choir_comm *comm, void *gate)
-{
-	choir_call call = CHOIR_CALL_INIT;
-	cl_event deps[1] = { gate }, as_cl;
-	cl_int state = -1;
-	struct sum sum;
-
-	call.cl_deps = deps;
-	call.n_cl_deps = 1;
-	OK(sum_start(&sum, comm, COUNT, 1, &call, true));
-	OK(choir_event_to_cl(sum.event, &as_cl));
-	line_up();
-	if (rank == 0)
-		OK(choir_comm_abort(comm));
-	CHECK(clWaitForEvents(1, &as_cl) == CL_SUCCESS);
-	clGetEventInfo(as_cl, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL);
-	CHECK(state == CL_COMPLETE);
-	IS(choir_event_wait(sum.event, -1), CHOIR_ABORTED);
-	line_up();
-	if (rank == 0)
-		gate_open(gate, CL_COMPLETE);
-	clReleaseEvent(as_cl);
-	sum_free(&sum);
-}
-
-static void test_exported_failure(void **state)
-{
-	(void)state;
-	on_all_worlds(exported_failure);
-}
-
 /* --- lifetimes --- */
 
 static void test_lifetimes(void **state)
@@ -394,10 +362,13 @@ static void test_bytes_that_leave_the_node(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_waits),     cmocka_unit_test(test_callbacks),
-		cmocka_unit_test(test_chain),     cmocka_unit_test(test_failed_dep),
-		cmocka_unit_test(test_queues),    cmocka_unit_test(test_exported_failure),
-		cmocka_unit_test(test_lifetimes), cmocka_unit_test(test_bytes_that_leave_the_node),
+		cmocka_unit_test(test_waits),
+		cmocka_unit_test(test_callbacks),
+		cmocka_unit_test(test_chain),
+		cmocka_unit_test(test_failed_dep),
+		cmocka_unit_test(test_queues),
+		cmocka_unit_test(test_lifetimes),
+		cmocka_unit_test(test_bytes_that_leave_the_node),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
