@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static json_t *header(bool with_mpi)
 {
@@ -82,17 +83,23 @@ static void growth_is_found(void **state)
 {
 	json_t *old_run = run_of(10, 1000, true), *same = run_of(10.4, 900, true), *slow = run_of(11, 2000, false),
 	       *none = json_pack("{s:[]}", "results");
-	FILE *quiet = fopen("/dev/null", "w");
+	char *text;
+	size_t bytes;
+	FILE *quiet = fopen("/dev/null", "w"), *told = open_memstream(&text, &bytes);
 
 	(void)state;
 	assert_non_null(quiet);
+	assert_non_null(told);
 	assert_int_equal(compare_runs(old_run, same, 0.05, quiet), 0);
 	assert_int_equal(compare_runs(old_run, slow, 0.05, quiet), 2);
 	assert_int_equal(compare_runs(old_run, slow, 0.5, quiet), 1);
 	assert_int_equal(compare_runs(old_run, none, 0.05, quiet), -1);
 	/* Another work of the same size is none of ours. */
 	json_object_set_new(json_array_get(json_object_get(slow, "results"), 0), "dtype", json_string("f64"));
-	assert_int_equal(compare_runs(old_run, slow, 0.05, quiet), 1);
+	assert_int_equal(compare_runs(old_run, slow, 0.05, told), 1);
+	fclose(told);
+	assert_non_null(strstr(text, "# 1 row in both runs, 1 slower "));
+	free(text);
 	/* Nor is another workload. */
 	json_object_set_new(json_object_get(json_array_get(json_object_get(slow, "results"), 1), "sparse"), "workload",
 	                    json_string("empty"));

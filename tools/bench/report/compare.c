@@ -88,7 +88,8 @@ int compare_runs(const json_t *old_run, const json_t *new_run, double fail_over,
 		        text_of(row, "dtype"), text_of(row, "op"), before, now, 100 * (now / before - 1),
 		        too_slow ? " slower" : "");
 	}
-	fprintf(to, "# %d rows in both runs, %d slower by more than %g%%\n", found, slower, 100 * fail_over);
+	fprintf(to, "# %d row%s in both runs, %d slower by more than %g%%\n", found, found == 1 ? "" : "s", slower,
+	        100 * fail_over);
 	return found == 0 ? -1 : slower;
 }
 
