@@ -41,14 +41,11 @@ static inline bool lane_seen_alike(struct run *run, int rank, uint32_t phase)
 	const struct choir_comm *comm = run->comm;
 	int first = rank == PLAN_ALL ? 0 : comm->layout.local_rank_of[rank],
 	    end = rank == PLAN_ALL ? comm->node_size : first + 1;
-	const struct arena_lane *lane = comm_lane(comm, first, run->lane);
-	uint64_t hash = run->bound.record_hash;
-	uint32_t point = arena_point(run->plan_index, phase);
 
-	for (int local_rank = first; local_rank < end; local_rank++, lane += COMM_LANES) {
-		uint64_t flag = atomic_load_explicit(&lane->flag, memory_order_acquire);
+	for (int local_rank = first; local_rank < end; local_rank++) {
+		struct lane_view view = lane_look(run, local_rank, phase);
 
-		if (!arena_is_at(flag, run->seq) || lane->call_hash != hash || !arena_reached(flag, run->seq, point))
+		if (!view.reached || !view.same_call)
 			return false;
 	}
 	run->records_compared |= rank == PLAN_ALL || comm->node_size == 2;
