@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "exec/check.h"
 
-#include "base/arithmetic.h"
 #include "base/log.h"
 #include "base/wait.h"
 #include "exec/engine.h"
@@ -14,10 +13,6 @@
 #include "exec/record.h"
 
 #include <stdio.h>
-
-/* A run that waits for ASK_MS (a sixteenth of its deadline, if that is less) asks who is there, again at twice the
- * time, and last LAST_ASK_MS (a fourth of its deadline, if that is less) before its deadline. */
-enum { ASK_MS = 1000, LAST_ASK_MS = 500 };
 
 enum { CHECK_MOST = 1024 }; /* runs that a check looks at, beside those that can move */
 enum { SIGN_MOST = 64 };    /* runs whose ranks get signs */
@@ -142,19 +137,6 @@ static void stamp(struct run *run, int64_t now)
 		run->watch.started_ns = now;
 }
 
-/* Asks who is there, if it is time to. */
-static void ask(struct run *run, int64_t now, int64_t ms)
-{
-	struct run_watch *watch = &run->watch;
-	int64_t last = watch->deadline_ms - min_i64(watch->deadline_ms / 4, LAST_ASK_MS),
-		next = watch->ask_ms > 0 ? watch->ask_ms : min_i64(watch->deadline_ms / 16, ASK_MS);
-
-	if (watch->started_ns == 0 || ms < next)
-		return;
-	watch->ask_ms = ms < last ? min_i64(2 * ms + 1, last) : INT64_MAX;
-	liveness_ask(run, now);
-}
-
 /* True if the comm failed on the way. */
 static bool check_run(struct run *run, int64_t now)
 {
@@ -173,7 +155,8 @@ static bool check_run(struct run *run, int64_t now)
 		comm_fail(comm, CHOIR_TIMEOUT, text);
 		return true;
 	}
-	ask(run, now, ms);
+	if (run->watch.started_ns != 0 && liveness_ask_is_due(&run->watch.ask_ms, ms, run->watch.deadline_ms))
+		liveness_ask(run, now);
 	if (ms >= comm->warn_ms && !run->watch.warned) {
 		run->watch.warned = true;
 		if (run->watch.started_ns != 0)

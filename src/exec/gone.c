@@ -50,7 +50,7 @@ bool gone_pair_calls(const struct gone *gone, uint32_t tag, bool sends, uint64_t
 	return tag == 0 || gone->n_tags == gone->told.n_tags;
 }
 
-static const struct gone *find_gone(const struct choir_comm *comm, int rank)
+const struct gone *gone_find(const struct choir_comm *comm, int rank)
 {
 	const struct gone *gone = atomic_load_explicit(&comm->gone, memory_order_acquire);
 
@@ -69,7 +69,7 @@ static bool is_told(const struct choir_comm *comm, int rank)
 	int distance = (rank - comm->rank + comm->n) % comm->n;
 	bool near = comm_is_near(comm, rank);
 
-	if (distance == 0 || find_gone(comm, rank) != NULL)
+	if (distance == 0 || gone_find(comm, rank) != NULL)
 		return false;
 	if (comm->n - distance < distance)
 		distance = comm->n - distance;

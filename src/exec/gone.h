@@ -21,6 +21,9 @@ void gone_fini(struct choir_comm *comm);
 /* gone_deliver: a WIRE_GONE has come; under the messenger's locks, only notes it. */
 void gone_deliver(struct choir_comm *comm, struct message *message);
 
+/* gone_find: what that rank told; NULL: nothing yet. */
+const struct gone *gone_find(const struct choir_comm *comm, int rank);
+
 /* gone_pair_calls: how many sends (else recvs) with that tag it has made to this rank; false: unknown. */
 bool gone_pair_calls(const struct gone *gone, uint32_t tag, bool sends, uint64_t *calls_p);
 

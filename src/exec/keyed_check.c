@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "exec/keyed.h"
 
-#include "base/arithmetic.h"
 #include "base/log.h"
 #include "exec/gone.h"
 #include "exec/keyed_state.h"
@@ -10,10 +9,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-
-/* A call asks at first after ASK_MS, a sixteenth of its deadline if that is less; last so long before its deadline, a
- * fourth of it if that is less. */
-enum { ASK_MS = 1000, LAST_ASK_MS = 500 };
 
 static bool rank_said(struct choir_comm *comm, const struct keyed_call *call, int local_rank)
 {
@@ -49,37 +44,23 @@ static void list_missing(struct choir_comm *comm, const struct keyed_call *call,
 		snprintf(text, bytes, "rank%s%s ha%s", n > 1 ? "s" : "", ranks, n > 1 ? "ve" : "s");
 }
 
-/* Asks the ranks of other nodes whether they have made the call, if it is time to, as for calls of a number (check.c).
- * Those that have will say so. */
+/* Asks the ranks of other nodes whether they have made the call, if it is time to.  Those that have will say so. */
 static void ask(struct choir_comm *comm, struct keyed_call *call, int64_t now, int64_t ms)
 {
-	int64_t deadline = call->first->watch.deadline_ms, last = deadline - min_i64(deadline / 4, LAST_ASK_MS);
-
-	if (comm->layout.n_nodes == 1 || comm->keyed->asked_ns == now || ms >= deadline ||
-	    ms < (call->ask_ms > 0 ? call->ask_ms : min_i64(deadline / 16, ASK_MS)))
+	if (comm->layout.n_nodes == 1 || comm->keyed->asked_ns == now ||
+	    !liveness_ask_is_due(&call->ask_ms, ms, call->first->watch.deadline_ms))
 		return;
 	if (call->made == NULL && (call->made = calloc((size_t)comm->n, sizeof *call->made)) == NULL)
 		return; /* the sentence names no rank of another node */
 	comm->keyed->asked_ns = now;
-	call->ask_ms = ms < last ? min_i64(2 * ms + 1, last) : INT64_MAX;
 	for (int rank = 0; rank < comm->n; rank++)
 		if (!comm_is_near(comm, rank) && !call->made[rank])
 			keyed_send(comm, rank, WIRE_KEY_ASKED, call->key, 0);
 }
 
-/* What a rank that makes no more calls told; NULL. */
-static const struct gone *told_by(const struct choir_comm *comm, int rank)
-{
-	const struct gone *gone = atomic_load(&comm->gone);
-
-	while (gone != NULL && gone->rank != rank)
-		gone = gone->next;
-	return gone;
-}
-
 static bool is_gone(const struct choir_comm *comm, int rank, bool *dead)
 {
-	const struct gone *gone = told_by(comm, rank);
+	const struct gone *gone = gone_find(comm, rank);
 
 	*dead = gone == NULL || gone->told.ended;
 	if (gone != NULL || liveness_lost(comm, rank))
@@ -95,13 +76,13 @@ static bool is_gone(const struct choir_comm *comm, int rank, bool *dead)
  * calls that it made have their numbers here. */
 static bool may_come(const struct choir_comm *comm, int rank)
 {
-	const struct gone *gone = told_by(comm, rank);
+	const struct gone *gone = gone_find(comm, rank);
 
 	return gone != NULL && comm->submission.next_seq < gone->told.calls;
 }
 
 /* A rank that will not make the call, if one is known. */
-static bool find_gone(struct choir_comm *comm, const struct keyed_call *call, int *rank_p, bool *dead)
+static bool find_absent(struct choir_comm *comm, const struct keyed_call *call, int *rank_p, bool *dead)
 {
 	for (int i = 0; i < comm->node_size; i++) {
 		*rank_p = comm_rank_at(comm, i);
@@ -152,7 +133,7 @@ static choir_status look_at(struct choir_comm *comm, struct keyed_call *call, in
 	double ms;
 	int rank;
 
-	if (find_gone(comm, call, &rank, &dead)) {
+	if (find_absent(comm, call, &rank, &dead)) {
 		snprintf(text, bytes, "%s: rank %d: %s waits for a call of key '%s' by rank %d, %s", comm->name,
 		         comm->rank, run->name, call->text, rank, dead ? "which is dead" : "which destroyed its comm");
 		return dead ? CHOIR_PEER_DEAD : CHOIR_ABORTED;

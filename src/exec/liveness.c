@@ -12,11 +12,12 @@
  * While a message is still leaving it sends none, so a peer that does not read is not buried in them. */
 #include "exec/liveness.h"
 
+#include "base/arithmetic.h"
 #include "base/log.h"
 
 #include <stdlib.h>
 
-enum { SIGNS = 64 };
+enum { SIGNS = 64, ASK_MS = 1000, LAST_ASK_MS = 500 };
 
 choir_status liveness_init(struct choir_comm *comm)
 {
@@ -122,6 +123,16 @@ void liveness_ask(struct run *run, int64_t now_ns)
 	for (int rank = 0; rank < comm->n; rank++)
 		if (!comm_is_near(comm, rank)) /* a transport that fails says so when it is driven */
 			(void)comm_send(comm, rank, &header, NULL, 0);
+}
+
+bool liveness_ask_is_due(int64_t *next_ms, int64_t ms, int64_t deadline_ms)
+{
+	int64_t last = deadline_ms - min_i64(deadline_ms / 4, LAST_ASK_MS);
+
+	if (ms >= deadline_ms || ms < (*next_ms > 0 ? *next_ms : min_i64(deadline_ms / 16, ASK_MS)))
+		return false;
+	*next_ms = ms < last ? min_i64(2 * ms + 1, last) : INT64_MAX;
+	return true;
 }
 
 /* All calls below it have started here. */

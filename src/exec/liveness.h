@@ -20,6 +20,11 @@ void liveness_publish(struct choir_comm *comm, int waits_for, int64_t now_ns);
 void liveness_ask(struct run *run, int64_t now_ns);
 void liveness_answer(struct choir_comm *comm);
 
+/* liveness_ask_is_due: is it time to ask for a call that has waited for ms?  A call asks after a second (a sixteenth of
+ * its deadline, if that is less), again at twice the time, and last half a second (a fourth of its deadline, if that is
+ * less) before its deadline.  *next_ms: when it asks next; 0 = it has not asked. */
+bool liveness_ask_is_due(int64_t *next_ms, int64_t ms, int64_t deadline_ms);
+
 /* liveness_sign: each LIVENESS_SIGN_MS, gives signs to ranks of other nodes that are waited for, see Note [signs].
  * liveness_watch: looks which ranks the transport has lost; liveness_lost: has it been lost since an earlier look?  The
  * driver only. */
