@@ -45,13 +45,6 @@ choir_status commit_create(choir_device *device, size_t n, uint64_t bytes, struc
 	return CHOIR_SUCCESS;
 }
 
-struct commit *commit_retain(struct commit *commit)
-{
-	if (commit != NULL)
-		atomic_fetch_add_explicit(&commit->refs, 1, memory_order_relaxed);
-	return commit;
-}
-
 /* The cl_mems of the first n copies. */
 static void release_first(const struct commit *commit, size_t n)
 {
@@ -101,7 +94,7 @@ choir_status commit_take(struct commit *commit, bool *taken_p)
 	if (st != CHOIR_SUCCESS)
 		atomic_store_explicit(&commit->taken, false, memory_order_release);
 	else
-		commit_retain(commit);
+		atomic_fetch_add_explicit(&commit->refs, 1, memory_order_relaxed);
 	return st;
 }
 

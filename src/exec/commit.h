@@ -10,7 +10,6 @@ struct commit;
 
 /* commit_create: room for n copies, and for results of so many bytes together; one reference.  NO_MEMORY, OPENCL. */
 choir_status commit_create(choir_device *device, size_t n, uint64_t bytes, struct commit **out_p);
-struct commit *commit_retain(struct commit *commit);
 void commit_release(struct commit *commit); /* NULL is silent */
 
 /* commit_take: for one call, which has the room to itself, and the results' cl_mems retained, until commit_give; one

@@ -80,8 +80,7 @@ static void fail_all(struct choir_comm *comm)
 	int64_t now = wait_now_ns();
 
 	leave_peers(flight);
-	if (withdraw(comm, now))
-		comm_wake_node(comm);
+	withdraw(comm, now);
 	flight_make_all_eligible(flight);
 	for (struct run *run = flight->all; run != NULL; run = run->next) {
 		if (run_is_active(run) && !is_in_job(run))

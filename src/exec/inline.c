@@ -180,8 +180,7 @@ static choir_status fail(struct run *const *runs, size_t n, const struct run *fa
 	snprintf(text, sizeof text, "%s", run_failure_text(failed));
 	if (!failed->failure_is_local) {
 		comm_fail(failed->comm, st, text);
-		if (withdraw(failed->comm, wait_now_ns()))
-			comm_wake_node(failed->comm);
+		withdraw(failed->comm, wait_now_ns());
 	}
 	for (size_t i = 0; i < n; i++)
 		if (run_is_active(runs[i]))

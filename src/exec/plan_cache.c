@@ -89,12 +89,6 @@ static bool same_list(const uint64_t *a, const uint64_t *b, size_t n)
 	return memcmp(a, b, n * sizeof *a) == 0;
 }
 
-static bool has_lists(const struct algo_in *in)
-{
-	return in->block_bytes != NULL || in->block_off != NULL || in->send_off != NULL || in->recv_off != NULL ||
-	       in->to_bytes != NULL || in->from_bytes != NULL;
-}
-
 /* Equal hashes do not suffice: the same bytes? */
 static bool same_lists(const struct lists *lists, const struct cached_plan *plan)
 {
@@ -213,12 +207,11 @@ choir_status plan_cache_get(struct plan_cache *cache, const struct algorithm *al
 {
 	struct plan_key key;
 	struct cached_plan *found, *old;
-	struct lists lists = { .n = 0 };
+	struct lists lists;
 	size_t slot;
 
 	key_of(algorithm, in, &key);
-	if (has_lists(in))
-		lists_of(in, &lists);
+	lists_of(in, &lists);
 	if (cache == NULL || lists.n > MOST_NUMBERS)
 		return build(algorithm, in, &key, &lists, out_p);
 	key.lists_hash = lists.n > 0 ? hash_lists(&lists) : 0;

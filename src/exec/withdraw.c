@@ -7,15 +7,15 @@
  * be at work: it is waited for until it has withdrawn too, is done with the call, or is dead. */
 #include "exec/withdraw.h"
 
-bool withdraw(struct choir_comm *comm, int64_t now_ns)
+void withdraw(struct choir_comm *comm, int64_t now_ns)
 {
 	if (comm->engine.arena.withdrawn_ns != 0)
-		return false;
+		return;
 	comm->engine.arena.withdrawn_ns = now_ns;
 	for (int lane = 0; lane < COMM_LANES; lane++)
 		arena_publish(comm_lane(comm, comm->local_rank, lane), ARENA_WITHDRAWN);
 	bell_fence(bell_mine());
-	return true;
+	comm_wake_node(comm);
 }
 
 /* Has this rank left the call, or can it not have entered it? */

@@ -6,9 +6,9 @@
 
 #include "exec/run.h"
 
-/* withdraw: says that this rank has left all calls of its failed comm; from then on it executes no step.  True the
- * first time: then the caller rings the node.  The driver only. */
-bool withdraw(struct choir_comm *comm, int64_t now_ns);
+/* withdraw: says that this rank has left all calls of its failed comm; from then on it executes no step.  Silent the
+ * second time.  The driver only. */
+void withdraw(struct choir_comm *comm, int64_t now_ns);
 
 /* withdraw_left_alone: can no peer touch the buffers of this failed run any more?  After withdraw; the driver only.
  * Dead ranks are not waited for, those of other processes for WITHDRAW_MS: they may be stopped, and one that continues

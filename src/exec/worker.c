@@ -28,11 +28,6 @@ static void forked(void)
 	worker.started = worker.ends = false;
 }
 
-static void watch_forks(void)
-{
-	fork_in_child(forked);
-}
-
 /* NULL: the thread ends. */
 static struct job *next_job(void)
 {
@@ -77,7 +72,6 @@ static void append(struct job *job)
 
 bool worker_take(void (*work)(void *), void *arg)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct job *job = calloc(1, sizeof *job);
 	bool taken;
 
@@ -85,7 +79,7 @@ bool worker_take(void (*work)(void *), void *arg)
 		return false;
 	job->work = work;
 	job->arg = arg;
-	pthread_once(&once, watch_forks);
+	fork_in_child(forked);
 	pthread_mutex_lock(&worker.lock);
 	taken = is_there();
 	if (taken)

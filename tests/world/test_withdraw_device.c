@@ -30,18 +30,18 @@ static int commands_under_way(const struct choir_comm *comm)
 	return n;
 }
 
-bool __real_withdraw(struct choir_comm *comm, int64_t now_ns);
-bool __wrap_withdraw(struct choir_comm *comm, int64_t now_ns);
-bool __wrap_withdraw(struct choir_comm *comm, int64_t now_ns)
+void __real_withdraw(struct choir_comm *comm, int64_t now_ns);
+void __wrap_withdraw(struct choir_comm *comm, int64_t now_ns);
+void __wrap_withdraw(struct choir_comm *comm, int64_t now_ns)
 {
 	int open = commands_under_way(comm);
-	bool first = __real_withdraw(comm, now_ns);
+	bool first = comm->engine.arena.withdrawn_ns == 0;
 
+	__real_withdraw(comm, now_ns);
 	if (first) {
 		__atomic_fetch_add(&left_open, open, __ATOMIC_SEQ_CST);
 		__atomic_fetch_add(&withdrawn, 1, __ATOMIC_SEQ_CST);
 	}
-	return first;
 }
 
 /* Rank 0 aborts while the device of rank 1 copies what rank 0 broadcasts. */
