@@ -16,10 +16,9 @@
 #include "api/start.h"
 #include "exec/call_cache.h"
 #include "exec/engine.h"
-#include "exec/thread.h"
+#include "exec/record.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* --- the script --- */
 
@@ -97,12 +96,10 @@ static const char *asked(const struct alltoallv_request *r)
 
 static choir_status fill_script_run(struct run *run, const struct alltoallv_request *r, const choir_call *call)
 {
-	const char *algorithm = asked(r);
-
 	TRY(run_set_call(run, call, r->key->form->name));
 	run->bound.dtype = r->key->dtype;
 	run->bound.record = (struct call_record){ .collective = COLLECTIVE_ALLTOALLV, .dtype = (uint8_t)r->key->dtype };
-	memcpy(run->bound.record.algorithm, algorithm, strnlen(algorithm, sizeof run->bound.record.algorithm - 1));
+	record_set_algorithm(&run->bound.record, asked(r));
 	run->bound.become_script = become_script; /* which it is already: others may propose counts */
 	TRY(prepared_create(r->comm, r->key->form->name, r->key, 0, &run->prepared));
 	TRY(run_keep(run, r->send.extent > 0 ? r->key->send : choir_none()));
@@ -215,8 +212,7 @@ static choir_status start_request(struct alltoallv_request *r, const choir_call 
 	bool done;
 
 	TRY(alltoallv_request_check(r));
-	if (event_p == NULL && !group_is_open())
-		TRY(call_may_block(r->key->form->name, r->comm, false));
+	TRY(call_may_start(r->key->form->name, r->comm, event_p));
 	TRY(propose(r, call, event_p, &done));
 	return done ? CHOIR_SUCCESS : start_script(r, call, event_p);
 }

@@ -301,6 +301,11 @@ choir_status call_may_block(const char *call, choir_comm *comm, bool pair)
 	                 call, comm->rank, other);
 }
 
+choir_status call_may_start(const char *call, choir_comm *comm, choir_event **event_p)
+{
+	return event_p == NULL && !group_is_open() ? call_may_block(call, comm, false) : CHOIR_SUCCESS;
+}
+
 /* Waits for a blocking call.  A sibling that nobody has used may be this thread's own, or that of a thread that is
  * late: at the warning time the first is named, since nothing else would say it; the deadline ends both. */
 static choir_status wait_for(const char *call, struct choir_comm *comm, choir_event *event, bool pair, uint64_t seq)

@@ -61,8 +61,10 @@ choir_status call_finish(const char *call, struct choir_comm *comm, choir_event 
 /* call_note_user: this thread is the last one that used the comm. */
 void call_note_user(choir_comm *comm);
 
-/* call_may_block: is a call without event_p allowed here and now? */
+/* call_may_block: is a call that blocks allowed here and now?  call_may_start: is a collective?  With an event, or in a
+ * group, it does not block. */
 choir_status call_may_block(const char *call, choir_comm *comm, bool pair);
+choir_status call_may_start(const char *call, choir_comm *comm, choir_event **event_p);
 
 /* group_add: true if a group is open on this thread, which then has the runs of a call. */
 bool group_add(struct run *const *runs, size_t n, bool waits);

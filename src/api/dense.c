@@ -8,8 +8,6 @@
 #include "exec/record.h"
 #include "exec/submit.h"
 
-#include <string.h>
-
 /* --- what the arguments say --- */
 
 choir_status dense_op_fits(const char *call, enum collective collective, choir_op op)
@@ -103,7 +101,6 @@ static bool is_pair(const struct dense *d)
 static void fill_record(const struct dense *d, struct bound *bound)
 {
 	struct call_record *record = &bound->record;
-	const char *algorithm = d->asked != NULL ? d->asked : bound->cached->plan.algorithm;
 	bool rooted;
 
 	record->collective = (uint8_t)(d->collective == COLLECTIVE_RECV ? COLLECTIVE_SEND : d->collective);
@@ -118,7 +115,7 @@ static void fill_record(const struct dense *d, struct bound *bound)
 	record->hash = options_hash(d->hash, &bound->in);
 	if (collective_has(d->collective, TRAIT_REDUCES))
 		record_set_op(record, d->op);
-	memcpy(record->algorithm, algorithm, strnlen(algorithm, sizeof record->algorithm - 1));
+	record_set_algorithm(record, d->asked != NULL ? d->asked : bound->cached->plan.algorithm);
 	bound->record_hash = record_hash(record);
 }
 

@@ -2,15 +2,14 @@
 /* Calls on one device (<choir/pairs.h>): the operands of each, and how they start. */
 #include "api/call.h"
 
-#include "exec/thread.h"
 #include "api/device_comm.h"
-#include "base/user_op.h"
 #include "base/dtype.h"
+#include "base/user_op.h"
+#include "exec/record.h"
 
 #include "topk/device_call.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 static struct operand operand_of(const char *role, choir_buffer buffer, uint64_t count, uint64_t elem_bytes, bool read,
@@ -86,7 +85,7 @@ static choir_status prepare(struct run *run, struct device_call *todo, const cho
 		                                  .flags = RECORD_ON_DEVICE,
 		                                  .dtype = (uint8_t)todo->args.dtype,
 		                                  .count = todo->args.count };
-	snprintf(run->bound.record.algorithm, sizeof run->bound.record.algorithm, "%s", name + strlen("choir_"));
+	record_set_algorithm(&run->bound.record, name + strlen("choir_"));
 	for (size_t i = 0; i < todo->n_operands; i++)
 		if (todo->operands[i].bytes > 0)
 			TRY(run_keep(run, todo->operands[i].buffer));
@@ -100,8 +99,7 @@ static choir_status submit(choir_comm *comm, struct device_call *todo, const cho
 	const char *name = todo->form->name;
 	struct run *run;
 
-	if (event_p == NULL && !group_is_open())
-		TRY(call_may_block(name, comm, false));
+	TRY(call_may_start(name, comm, event_p));
 	TRY(run_create(comm, &run));
 	return call_start(name, run, prepare(run, todo, call), event_p);
 }

@@ -2,7 +2,6 @@
 /* sparse_allreduce: a script of the sparse room, started like any other call. */
 #include "api/options.h"
 
-#include "exec/thread.h"
 #include "api/call.h"
 #include "api/request.h"
 #include "exec/record.h"
@@ -10,7 +9,6 @@
 #include "sparse/algorithm.h"
 #include "sparse/sparse.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,8 +77,7 @@ static choir_status prepare(struct run *run, struct sparse_call *sparse, const c
 		                                  .dtype = (uint8_t)sparse->val_dtype,
 		                                  .hash = sparse_agreement(sparse) };
 	record_set_op(&run->bound.record, sparse->op);
-	snprintf(run->bound.record.algorithm, sizeof run->bound.record.algorithm, "%s",
-	         sparse->algorithm != NULL ? sparse->algorithm : "auto");
+	record_set_algorithm(&run->bound.record, sparse->algorithm != NULL ? sparse->algorithm : "auto");
 	sparse->name = call->name;
 	TRY(keep(run, sparse->send_ind, sparse->send_ind_count));
 	TRY(keep(run, sparse->send_val, sparse->send_val_count));
@@ -135,8 +132,7 @@ static choir_status start(choir_comm *comm, struct sparse_call *sparse, const ch
 	TRY(call_check_comm(function, comm));
 	TRY(call_read(function, given, takes(sparse->op), &call));
 	TRY(read_call(comm, sparse, attr, &call, algorithm));
-	if (event_p == NULL && !group_is_open())
-		TRY(call_may_block(function, comm, false));
+	TRY(call_may_start(function, comm, event_p));
 	TRY(run_create(comm, &run));
 	return call_start(function, run, prepare(run, sparse, &call), event_p);
 }

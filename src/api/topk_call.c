@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/topk_call.h"
 
-#include "exec/thread.h"
+#include "exec/record.h"
 
 #include "topk/algorithm.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -238,7 +237,7 @@ static choir_status prepare(struct run *run, const char *name, const struct topk
 		                                  .flags = run->comm->order_ranks ? RECORD_ORDER_RANKS : 0,
 		                                  .count = settings->types.n,
 		                                  .hash = topk_state_hash(state) + request->at };
-	snprintf(run->bound.record.algorithm, sizeof run->bound.record.algorithm, "%s", settings->algorithm->name);
+	record_set_algorithm(&run->bound.record, settings->algorithm->name);
 	run->script.ended = end;
 	return CHOIR_SUCCESS;
 }
@@ -257,8 +256,7 @@ choir_status topk_call_submit(const char *function, choir_comm *comm, struct top
 	struct run *run;
 	choir_status st;
 
-	if (event_p == NULL && !group_is_open())
-		TRY(call_may_block(function, comm, false));
+	TRY(call_may_start(function, comm, event_p));
 	TRY(run_create(comm, &run));
 	st = prepare(run, function, state, request, call);
 	if (st == CHOIR_SUCCESS)

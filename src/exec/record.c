@@ -30,6 +30,11 @@ static const char *op_name(const struct call_record *record, char text[USER_OP_C
 	                                    : user_op_code_name((choir_op)(record->hash >> 32), text);
 }
 
+void record_set_algorithm(struct call_record *record, const char *name)
+{
+	memcpy(record->algorithm, name, strnlen(name, sizeof record->algorithm - 1));
+}
+
 void record_set_op(struct call_record *record, choir_op op)
 {
 	choir_op code = user_op_code(op);

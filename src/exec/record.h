@@ -18,7 +18,9 @@
 
 enum { RUN_TEXT_BYTES = 192 };
 
-/* record_set_op: of a record that is filled but for its operator; one of the caller's takes half of the hash. */
+/* record_set_algorithm: its name; cut off if it is too long.
+ * record_set_op: of a record that is filled but for its operator; one of the caller's takes half of the hash. */
+void record_set_algorithm(struct call_record *record, const char *name);
 void record_set_op(struct call_record *record, choir_op op);
 
 /* record_hash: what ranks compare in the first place. */
