@@ -25,13 +25,14 @@ struct named {
 FORK_LOCK(named_lock)
 static struct named *all_named;
 
-static struct named *find_named(const choir_comm *parent, const char *name)
+/* The link that points to it, or to NULL. */
+static struct named **find_named(const choir_comm *parent, const char *name)
 {
-	struct named *named = all_named;
+	struct named **link = &all_named;
 
-	while (named != NULL && (named->parent != parent || strcmp(named->name, name) != 0))
-		named = named->next;
-	return named;
+	while (*link != NULL && ((*link)->parent != parent || strcmp((*link)->name, name) != 0))
+		link = &(*link)->next;
+	return link;
 }
 
 static void drop(struct named **link)
@@ -90,7 +91,7 @@ static choir_status reserve(const char *call, const choir_comm *parent, const ch
 	*named = (struct named){ .parent = parent, .name = copy };
 	list_members(ranks, n_ranks, named->members, sizeof named->members);
 	pthread_mutex_lock(&named_lock);
-	before = find_named(parent, name);
+	before = *find_named(parent, name);
 	taken = before != NULL && before->comm != NULL;
 	if (before != NULL && !taken)
 		memcpy(before->members, named->members, sizeof before->members);
@@ -110,11 +111,10 @@ static choir_status reserve(const char *call, const choir_comm *parent, const ch
 /* comm NULL: the group was not made. */
 static void settle(const choir_comm *parent, const char *name, choir_comm *comm)
 {
-	struct named **link = &all_named;
+	struct named **link;
 
 	pthread_mutex_lock(&named_lock);
-	while (*link != NULL && ((*link)->parent != parent || strcmp((*link)->name, name) != 0))
-		link = &(*link)->next;
+	link = find_named(parent, name);
 	if (*link != NULL && comm != NULL)
 		(*link)->comm = comm;
 	else if (*link != NULL)
@@ -264,7 +264,7 @@ choir_status choir_comm_find(choir_comm *parent, const char *name, choir_comm **
 		return error_set(CHOIR_ARGUMENT, "%s: null argument", call);
 	TRY(call_check_comm(call, parent));
 	pthread_mutex_lock(&named_lock);
-	named = find_named(parent, name);
+	named = *find_named(parent, name);
 	if (named == NULL)
 		st = unknown_name(call, parent, name);
 	else if (named->comm == NULL)
