@@ -3,11 +3,12 @@
 #include "api/comm_life.h"
 
 #include "api/rules_file.h"
+#include "base/fork.h"
+#include "base/kept_error.h"
 #include "base/wait.h"
 #include "exec/board.h"
 #include "exec/call_cache.h"
 #include "exec/engine.h"
-#include "base/fork.h"
 #include "exec/keyed.h"
 #include "exec/layout.h"
 #include "exec/messages.h"
@@ -288,16 +289,17 @@ void comm_close(struct choir_comm *comm)
 
 void comm_discard_told(choir_status status, size_t n, struct choir_comm *const *comms)
 {
-	char text[ERROR_TEXT_BYTES], why[ERROR_TEXT_BYTES];
+	char why[ERROR_TEXT_BYTES];
+	struct kept_error failure;
 
-	snprintf(text, sizeof text, "%s", error_text());
+	error_keep(&failure, status);
 	for (size_t i = 0; i < n; i++) {
 		if (comms[i] == NULL)
 			continue;
-		snprintf(why, sizeof why, "%s: rank %d: %.400s", comms[i]->name, comms[i]->rank, text);
+		snprintf(why, sizeof why, "%s: rank %d: %.400s", comms[i]->name, comms[i]->rank, failure.text);
 		comm_discard(comms[i], why);
 	}
-	error_set(status, "%s", text);
+	(void)error_again(&failure);
 }
 
 void comm_discard(struct choir_comm *comm, const char *why)

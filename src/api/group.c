@@ -2,11 +2,11 @@
 /* Groups: calls of one thread that are submitted together. */
 #include "api/call.h"
 
+#include "base/kept_error.h"
 #include "exec/submit.h"
 #include "exec/progress.h"
 #include "exec/thread.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 /* runs: the parts of a call one behind the other; waits: beside its last part a reference to the event, for calls
@@ -77,8 +77,7 @@ static size_t parts_of_one(struct run *const *runs, size_t n)
 
 choir_status choir_group_end(void)
 {
-	choir_status first = CHOIR_SUCCESS;
-	char text[ERROR_TEXT_BYTES] = "";
+	struct kept_error first = { .status = CHOIR_SUCCESS };
 	struct run **runs = group.runs;
 	choir_event **waits = group.waits;
 	size_t n = group.n;
@@ -88,36 +87,24 @@ choir_status choir_group_end(void)
 	group_leave();
 	if (group_is_open())
 		return CHOIR_SUCCESS;
-	if (group.lost) {
-		first = error_no_memory("the calls of a group", n * sizeof *runs);
-		snprintf(text, sizeof text, "%s", error_text());
-	}
+	if (group.lost)
+		error_keep(&first, error_no_memory("the calls of a group", n * sizeof *runs));
 	group.runs = NULL;
 	group.waits = NULL;
 	group.n = group.room = 0;
 	group.lost = false;
 	for (size_t i = 0, parts; i < n; i += parts) {
-		choir_status st;
-
 		parts = parts_of_one(&runs[i], n - i);
 		atomic_store(&runs[i]->event->grouped_by, 0);
-		st = submit_parts(&runs[i], parts);
-		if (st != CHOIR_SUCCESS && first == CHOIR_SUCCESS) {
-			first = st;
-			snprintf(text, sizeof text, "%s", error_text());
-		}
+		error_keep_first(&first, submit_parts(&runs[i], parts));
 	}
 	(void)progress_kick();
 	for (size_t i = 0; i < n; i++) {
-		choir_status st = waits[i] != NULL ? choir_event_wait(waits[i], -1) : CHOIR_SUCCESS;
-
+		if (waits[i] != NULL)
+			error_keep_first(&first, choir_event_wait(waits[i], -1));
 		choir_event_release(waits[i]);
-		if (st != CHOIR_SUCCESS && first == CHOIR_SUCCESS) {
-			first = st;
-			snprintf(text, sizeof text, "%s", error_text());
-		}
 	}
 	free(runs);
 	free(waits);
-	return first == CHOIR_SUCCESS ? first : error_set(first, "%s", text);
+	return error_again(&first);
 }

@@ -4,10 +4,10 @@
  * which each rank of the node has one slot: its share. */
 #include "api/call.h"
 #include "base/arithmetic.h"
+#include "base/kept_error.h"
 #include "exec/symmetric.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* What a rank says. */
 struct offer {
@@ -165,50 +165,45 @@ static choir_status take_share(struct allotment *a, int local, bool wrap)
 /* All ranks have their share, or none keeps one. */
 static choir_status take_shares(struct allotment *a, void **ptrs, cl_mem *mems)
 {
-	choir_status st = CHOIR_SUCCESS, met;
-	char text[ERROR_TEXT_BYTES] = "";
+	struct kept_error failure = { .status = CHOIR_SUCCESS };
+	choir_status met;
 
 	for (int i = 0; i < a->n_local; i++) {
 		const struct symmetric *symmetric = a->made[i];
 
 		a->mine[i].status = take_share(a, i, mems != NULL);
-		if (a->mine[i].status != CHOIR_SUCCESS) {
-			if (st == CHOIR_SUCCESS)
-				memcpy(text, error_text(), sizeof text);
-			st = st == CHOIR_SUCCESS ? (choir_status)a->mine[i].status : st;
+		error_keep_first(&failure, (choir_status)a->mine[i].status);
+		if (a->mine[i].status != CHOIR_SUCCESS)
 			continue;
-		}
 		ptrs[i] = symmetric->shares[a->comms[i]->local_rank];
 		if (mems != NULL)
 			mems[i] = symmetric->mem;
 	}
 	met = gather(a);
-	for (int rank = 0; rank < a->comms[0]->n && met == CHOIR_SUCCESS && st == CHOIR_SUCCESS; rank++)
+	for (int rank = 0; rank < a->comms[0]->n && met == CHOIR_SUCCESS && failure.status == CHOIR_SUCCESS; rank++)
 		if (a->all[rank].status != CHOIR_SUCCESS)
 			met = error_set((choir_status)a->all[rank].status,
 			                "%s: rank %d could not map or wrap the shares", a->call, rank);
-	if (st == CHOIR_SUCCESS && met == CHOIR_SUCCESS)
+	if (failure.status == CHOIR_SUCCESS && met == CHOIR_SUCCESS)
 		return CHOIR_SUCCESS;
 	for (int i = 0; i < a->n_local; i++)
 		if (a->mine[i].status == CHOIR_SUCCESS)
 			symmetric_remove(a->comms[i], ptrs[i]);
-	return st == CHOIR_SUCCESS ? met : error_set(st, "%s", text);
+	return failure.status == CHOIR_SUCCESS ? met : error_again(&failure);
 }
 
 static choir_status allot(struct allotment *a, void **ptrs, cl_mem *mems)
 {
-	choir_status st = CHOIR_SUCCESS;
-	char text[ERROR_TEXT_BYTES] = "";
+	struct kept_error failure = { .status = CHOIR_SUCCESS };
 
-	for (int i = 0; i < a->n_local; i++)
-		if (make_offer(a, i) != CHOIR_SUCCESS && st == CHOIR_SUCCESS) {
-			st = (choir_status)a->mine[i].status;
-			error_prefix(st, "%s: rank %d", a->call, a->comms[i]->rank);
-			memcpy(text, error_text(), sizeof text);
-		}
+	for (int i = 0; i < a->n_local; i++) {
+		choir_status st = make_offer(a, i);
+
+		if (st != CHOIR_SUCCESS)
+			error_keep_first(&failure, error_prefix(st, "%s: rank %d", a->call, a->comms[i]->rank));
+	}
 	TRY(gather(a));
-	if (st != CHOIR_SUCCESS)
-		return error_set(st, "%s", text);
+	TRY(error_again(&failure));
 	TRY(check_offers(a));
 	return take_shares(a, ptrs, mems);
 }

@@ -8,11 +8,10 @@
 #include "algo/algo.h"
 #include "algo/history.h"
 #include "algo/link_costs.h"
+#include "base/kept_error.h"
 #include "base/nt.h"
 #include "dev/dev.h"
 #include "exec/plan_cache.h"
-
-#include <stdio.h>
 
 enum script_what {
 	SCRIPT_PLAN, /* run turn.plan on turn.send and turn.recv, then ask again */
@@ -29,7 +28,7 @@ struct script_turn {
 	struct plan *plan; /* finished; the script's, valid until it is asked again */
 	/* host memory of the script's (see script_host), or the caller's, which is mapped for the plan where needed */
 	struct dev_access send, recv;
-	void (*job)(void *state); /* of CALLBACK and WORK; the script keeps the outcome */
+	void (*job)(void *state); /* of CALLBACK and WORK; the script keeps the outcome (struct kept_error) */
 	/* with an error: the failure of this rank's event alone; the comm goes on */
 	bool failure_is_local;
 	bool by_user; /* functions of the caller's may have run, and may have failed the comm */
@@ -39,26 +38,6 @@ struct script_turn {
 static inline struct dev_access script_host(void *ptr, uint64_t bytes)
 {
 	return (struct dev_access){ .ptr = ptr, .bytes = bytes, .direct = true, .write = true };
-}
-
-/* The outcome of a callback or of long work, for the thread that goes on from there. */
-struct script_outcome {
-	choir_status status;
-	char text[ERROR_TEXT_BYTES];
-};
-
-/* script_keep_outcome: keeps the status, and this thread's sentence about it.  script_take_outcome: that status, with
- * the sentence, on the thread that asks. */
-static inline void script_keep_outcome(struct script_outcome *outcome, choir_status status)
-{
-	outcome->status = status;
-	if (status != CHOIR_SUCCESS)
-		snprintf(outcome->text, sizeof outcome->text, "%s", error_text());
-}
-
-static inline choir_status script_take_outcome(const struct script_outcome *outcome)
-{
-	return outcome->status == CHOIR_SUCCESS ? CHOIR_SUCCESS : error_set(outcome->status, "%s", outcome->text);
 }
 
 /* script_take_plan: plan_cache_get into *cached, whose plan so far is released. */

@@ -3,6 +3,8 @@
  * tells of all. */
 #include "exec/segments.h"
 
+#include "base/kept_error.h"
+
 #include <string.h>
 
 struct segments_owner *segments_retain(struct segments_owner *owner)
@@ -72,11 +74,11 @@ static choir_status copy_part(choir_device *device, const struct segment *segmen
 
 choir_status segments_drain(choir_device *device, choir_status status)
 {
-	char text[ERROR_TEXT_BYTES];
+	struct kept_error failure;
 
-	memcpy(text, error_text(), sizeof text);
+	error_keep(&failure, status);
 	clFinish(dev_queue(device));
-	return error_set(status, "%s", text);
+	return error_again(&failure);
 }
 
 static choir_status copy_parts(choir_device *device, struct segments *segments, uint64_t off, unsigned char *to,

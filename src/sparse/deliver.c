@@ -41,7 +41,7 @@ void deliver_start(struct sparse *sparse, uint64_t count)
 
 static choir_status callback_outcome(const struct sparse *sparse, const char *which)
 {
-	const struct script_outcome *outcome = &sparse->outcome;
+	const struct kept_error *outcome = &sparse->outcome;
 
 	if (outcome->status == CHOIR_SUCCESS)
 		return CHOIR_SUCCESS;
@@ -56,9 +56,9 @@ static void call_alloc(void *state)
 
 	sparse->to_ind = sparse->to_val = choir_none();
 	error_set(CHOIR_SUCCESS, "%s", "");
-	script_keep_outcome(&sparse->outcome,
-	                    attr->alloc_fn(attr->fn_ctx, sparse->count, sparse->call.ind_dtype, val_count(sparse),
-	                                   sparse->call.val_dtype, &sparse->to_ind, &sparse->to_val));
+	error_keep(&sparse->outcome,
+	           attr->alloc_fn(attr->fn_ctx, sparse->count, sparse->call.ind_dtype, val_count(sparse),
+	                          sparse->call.val_dtype, &sparse->to_ind, &sparse->to_val));
 }
 
 static choir_status deliver_alloc(struct sparse *sparse, struct script_turn *turn)
@@ -217,16 +217,15 @@ static void call_completion(void *state)
 
 	error_set(CHOIR_SUCCESS, "%s", "");
 	if (sparse->count > 0 && !calls_back_host(sparse)) {
-		script_keep_outcome(&sparse->outcome, lend_on_device(sparse));
+		error_keep(&sparse->outcome, lend_on_device(sparse));
 		return;
 	}
 	if (sparse->count > 0) {
 		ind = choir_host(sparse->result->ind.ptr);
 		val = choir_host(sparse->result->val.ptr);
 	}
-	script_keep_outcome(&sparse->outcome,
-	                    attr->completion_fn(attr->fn_ctx, ind, sparse->count, sparse->call.ind_dtype, val,
-	                                        val_count(sparse), sparse->call.val_dtype));
+	error_keep(&sparse->outcome, attr->completion_fn(attr->fn_ctx, ind, sparse->count, sparse->call.ind_dtype, val,
+	                                                 val_count(sparse), sparse->call.val_dtype));
 }
 
 static choir_status deliver_lend(struct sparse *sparse, struct script_turn *turn)

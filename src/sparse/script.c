@@ -26,7 +26,7 @@ static choir_status script_next(void *state, struct script_turn *turn)
 	turn->what = SPARSE_GO_ON;
 	if (sparse->work_over) {
 		*turn = sparse->left;
-		st = script_take_outcome(&sparse->outcome);
+		st = error_again(&sparse->outcome);
 		sparse->work_over = false;
 	}
 	while (st == CHOIR_SUCCESS && turn->what == SPARSE_GO_ON)

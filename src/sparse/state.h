@@ -68,7 +68,7 @@ struct sparse {
 	bool in_work;   /* long work is under way: Note [long work] */
 	bool work_over; /* it is over and has left: */
 	struct script_turn left;
-	struct script_outcome outcome; /* of it, or of a callback */
+	struct kept_error outcome; /* of it, or of a callback */
 
 	/* input */
 	struct dev_access ind_access, val_access;

@@ -28,7 +28,7 @@ static void work(void *state)
 	while (st == CHOIR_SUCCESS && left->what == SPARSE_GO_ON && !sparse->kernels);
 	if (left->what == SCRIPT_AGAIN)
 		left->what = SPARSE_GO_ON;
-	script_keep_outcome(&sparse->outcome, st);
+	error_keep(&sparse->outcome, st);
 	sparse->in_work = false;
 	sparse->work_over = true;
 	float_control_end(control);
@@ -163,21 +163,18 @@ static choir_status open_one(struct sparse *sparse, int r, const struct share_ad
 choir_status sparse_open(struct sparse *sparse, struct share_view **views,
                          const struct share_address *(*at)(const struct sparse *, int))
 {
-	char text[ERROR_TEXT_BYTES];
-	choir_status st = CHOIR_SUCCESS;
+	struct kept_error failure = { .status = CHOIR_SUCCESS };
 
 	for (int r = 0; r < sparse->env.layout->n; r++) {
 		choir_status one = CHOIR_SUCCESS;
 
 		if (r != sparse->env.me && at(sparse, r)->nonce != 0)
 			one = open_one(sparse, r, at(sparse, r), &views[r]);
-		if (one == CHOIR_SUCCESS || (st != CHOIR_SUCCESS && one != CHOIR_PEER_DEAD))
-			continue;
-		if (st != CHOIR_PEER_DEAD) /* a dead rank is the worst, and fails the comm */
-			memcpy(text, error_text(), sizeof text);
-		st = one;
+		if (one == CHOIR_PEER_DEAD && failure.status != CHOIR_PEER_DEAD)
+			error_keep(&failure, one); /* a dead rank is the worst, and fails the comm */
+		error_keep_first(&failure, one);
 	}
-	return st == CHOIR_SUCCESS ? st : error_set(st, "%s", text);
+	return error_again(&failure);
 }
 
 void sparse_close(struct sparse *sparse, struct share_view **views)

@@ -85,7 +85,7 @@ static void copy(void *state)
 {
 	struct device_call *call = state;
 
-	script_keep_outcome(&call->outcome, operands_copy(call->operands, call->n_operands));
+	error_keep(&call->outcome, operands_copy(call->operands, call->n_operands));
 }
 
 static choir_status move(struct device_call *call, struct script_turn *turn, bool *done_p)
@@ -115,7 +115,7 @@ static void work(void *state)
 	struct device_call *call = state;
 	uint64_t control = float_control_begin();
 
-	script_keep_outcome(&call->outcome, call->form->host(call));
+	error_keep(&call->outcome, call->form->host(call));
 	float_control_end(control);
 }
 
@@ -174,7 +174,7 @@ static choir_status next(void *state, struct script_turn *turn)
 {
 	struct device_call *call = state;
 	uint64_t control = float_control_begin();
-	choir_status st = script_take_outcome(&call->outcome);
+	choir_status st = error_again(&call->outcome);
 
 	memset(turn, 0, sizeof *turn);
 	turn->what = GO_ON;

@@ -50,7 +50,7 @@ struct device_call {
 	int64_t deadline_ms, end_ns;
 	void (*wake)(void *unused);
 	choir_status (*step)(struct device_call *call, struct script_turn *turn);
-	struct script_outcome outcome; /* of the turns of work */
+	struct kept_error outcome; /* of the turns of work */
 	/* of the kernels */
 	bool host_only;
 	int phase;

@@ -126,7 +126,7 @@ struct topk_split {
 	pthread_mutex_t lock;
 	pthread_cond_t idle;
 	bool busy; /* under the lock: the worker adds */
-	struct script_outcome outcome;
+	struct kept_error outcome;
 };
 
 /* Where a call's time goes. */
@@ -149,7 +149,7 @@ struct topk_run {
 	/* SCRIPT_WORK: where a step ran, and what it left */
 	bool worked;
 	struct script_turn left;
-	struct script_outcome outcome;
+	struct kept_error outcome;
 
 	struct topk_tensor acc, velocity; /* the residual and momentum to be */
 	struct topk_zeroed zeroed;        /* near: where they are zero */

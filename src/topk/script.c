@@ -65,7 +65,7 @@ static choir_status step_reach(struct topk_run *run, struct script_turn *turn)
 /* Of work that may run on another thread: what it leaves for next. */
 static void keep_outcome(struct topk_run *run, choir_status st)
 {
-	script_keep_outcome(&run->outcome, st);
+	error_keep(&run->outcome, st);
 	run->worked = true;
 }
 
@@ -268,7 +268,7 @@ static choir_status take_outcome(struct topk_run *run, struct script_turn *turn)
 {
 	run->worked = false;
 	*turn = run->left;
-	return script_take_outcome(&run->outcome);
+	return error_again(&run->outcome);
 }
 
 static choir_status next(void *state, struct script_turn *turn)

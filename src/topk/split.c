@@ -81,7 +81,7 @@ void topk_split_add(void *arg)
 	struct topk_split *split = &run->split;
 	uint64_t control = float_control_begin();
 
-	script_keep_outcome(&split->outcome, add_lists(run, split->adding));
+	error_keep(&split->outcome, add_lists(run, split->adding));
 	float_control_end(control);
 	pthread_mutex_lock(&split->lock); /* the run stays until this is released */
 	split->busy = false;
@@ -146,7 +146,7 @@ static choir_status add_what_came(struct topk_run *run, struct script_turn *turn
 		turn->what = SCRIPT_AGAIN;
 		return CHOIR_SUCCESS;
 	}
-	TRY(script_take_outcome(&split->outcome));
+	TRY(error_again(&split->outcome));
 	end = split->added; /* the worker's until here */
 	while (end < n && has_come(run, end))
 		end++;
