@@ -9,7 +9,6 @@
 
 #include "api/join.h"
 #include "api/comm_life.h"
-#include "api/pair_calls.h"
 #include "api/split_claims.h"
 #include "api/options.h"
 #include "api/bootstrap.h"
@@ -47,22 +46,7 @@ static choir_status exchange_all(const struct split *split, const void *mine, si
 	return st;
 }
 
-/* Bytes of every process of the color, over the parent: in ceil(log2 n) rounds, each of which doubles what a process
- * has (Bruck 1997).  Block i is of the process i behind mine until the end. */
-static choir_status exchange_rounds(const struct split *split, unsigned char *blocks, size_t bytes)
-{
-	int n = split->n_parties, me = split->me;
-
-	for (int have = 1; have < n; have *= 2) {
-		int more = have < n - have ? have : n - have, before = split->leaders[(me - have + n) % n],
-		    behind = split->leaders[(me + have) % n];
-		size_t some = (size_t)more * bytes;
-
-		TRY(split_sendrecv(split->leader, some, blocks, before, blocks + (size_t)have * bytes, behind));
-	}
-	return CHOIR_SUCCESS;
-}
-
+/* Bytes of every process of the color, which exchange them over the parent. */
 static choir_status exchange_some(const struct split *split, const void *mine, size_t bytes, unsigned char *all)
 {
 	int n = split->n_parties;
@@ -72,7 +56,7 @@ static choir_status exchange_some(const struct split *split, const void *mine, s
 	if (blocks == NULL)
 		return error_no_memory("bytes of a split", (size_t)n * bytes);
 	memcpy(blocks, mine, bytes);
-	st = exchange_rounds(split, blocks, bytes);
+	st = split_exchange(1, &split->leader, &split->me, split->leaders, n, blocks, bytes);
 	for (int i = 0; i < n; i++)
 		memcpy(all + (size_t)((split->me + i) % n) * bytes, blocks + (size_t)i * bytes, bytes);
 	free(blocks);
@@ -261,7 +245,7 @@ static void take_facts(const struct split_how *how, choir_comm *comm, const choi
 	out->status = bootstrap_facts(&join, out);
 }
 
-static void complete_claims(const struct split *split, const struct split_claim *claims, struct split_claim *out)
+static void complete_claims(const struct split *split, struct split_claim *claims)
 {
 	choir_comm *const *comms = split->calls.comms;
 	int n_local = split->calls.n_local, driver = comms[0]->rank;
@@ -269,69 +253,60 @@ static void complete_claims(const struct split *split, const struct split_claim 
 	for (int i = 1; i < n_local; i++)
 		driver = comms[i]->rank < driver ? comms[i]->rank : driver;
 	for (int i = 0; i < n_local; i++) {
-		out[i] = claims[i];
-		out[i].driver = driver;
-		take_facts(split->calls.how, comms[i], split->config, &out[i].process);
+		claims[i].driver = driver;
+		take_facts(split->calls.how, comms[i], split->config, &claims[i].process);
 	}
 }
 
-static choir_status split_claimed(struct split *split, const struct split_claim *mine, struct locals *locals,
+static choir_status split_claimed(struct split *split, struct split_claim *mine, struct locals *locals,
                                   choir_comm **out)
 {
+	complete_claims(split, mine);
 	TRY(split_gather_claims(&split->calls, mine));
 	return split_colors(split, locals, out);
 }
 
 static choir_status split_inside(const struct split_how *how, int n_local, choir_comm *const *comms,
-                                 const struct split_claim *claims, choir_comm **comms_out)
+                                 struct split_claim *claims, choir_comm **comms_out)
 {
 	choir_comm_config config;
 	struct split split = { .calls = { .how = how, .n_local = n_local, .comms = comms }, .config = &config };
-	struct split_claim *named = calloc((size_t)n_local, sizeof *named);
 	size_t n = (size_t)comms[0]->n, mine = (size_t)n_local;
-	choir_comm **out = calloc(mine, sizeof *out);
-	struct locals locals = { calloc(mine, sizeof *locals.devices),
-		                 calloc(mine, sizeof *locals.messengers),
-		                 calloc(mine, sizeof(int)),
-		                 calloc(mine, sizeof(int)),
-		                 calloc(mine, sizeof(int)),
-		                 calloc(mine, sizeof *locals.made),
-		                 0 };
+	choir_comm **out = calloc(2 * mine, sizeof *out); /* and behind it those of the color at hand */
+	int *numbers = calloc(2 * n + 3 * mine, sizeof *numbers);
+	struct locals locals = { .devices = calloc(mine, sizeof *locals.devices),
+		                 .messengers = calloc(mine, sizeof *locals.messengers) };
 	choir_status st = read_config(how, comms[0], &config);
 
 	split.calls.claims = calloc(n, sizeof *split.calls.claims);
-	split.members = calloc(n, sizeof(int));
-	split.leaders = calloc(n, sizeof(int));
 	split.processes = calloc(n, sizeof *split.processes);
-	if (named == NULL || out == NULL || split.calls.claims == NULL || split.members == NULL ||
-	    split.leaders == NULL || split.processes == NULL || locals.devices == NULL || locals.messengers == NULL ||
-	    locals.ranks == NULL || locals.endpoints == NULL || locals.index == NULL || locals.made == NULL)
+	if (out == NULL || numbers == NULL || locals.devices == NULL || locals.messengers == NULL ||
+	    split.calls.claims == NULL || split.processes == NULL)
 		st = error_no_memory("a split", n * sizeof *split.calls.claims);
 	if (st == CHOIR_SUCCESS) {
-		complete_claims(&split, claims, named);
-		st = split_claimed(&split, named, &locals, out);
+		split.members = numbers;
+		split.leaders = split.members + n;
+		locals.ranks = split.leaders + n;
+		locals.endpoints = locals.ranks + mine;
+		locals.index = locals.endpoints + mine;
+		locals.made = out + mine;
+		st = split_claimed(&split, claims, &locals, out);
 	}
 	if (st != CHOIR_SUCCESS && out != NULL) /* of the colors that were made before another one failed */
 		comm_discard_told(st, mine, out);
 	for (size_t i = 0; i < mine && st == CHOIR_SUCCESS; i++)
 		comms_out[i] = out[i];
-	free(named);
 	free(out);
-	free(split.calls.claims);
-	free(split.members);
-	free(split.leaders);
-	free(split.processes);
+	free(numbers);
 	free(locals.devices);
 	free(locals.messengers);
-	free(locals.ranks);
-	free(locals.endpoints);
-	free(locals.index);
-	free(locals.made);
+	free(split.calls.claims);
+	free(split.processes);
 	return st;
 }
 
-choir_status split_comms(const struct split_how *how, int n_local, choir_comm *const *comms,
-                         const struct split_claim *claims, choir_comm **comms_out)
+choir_status split_comms(const struct split_how *how, int n_local, choir_comm *const *comms, struct split_claim *claims,
+                         choir_comm **comms_out)
 {
 	choir_status st;
 

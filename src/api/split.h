@@ -8,9 +8,11 @@
 
 /* What a rank asks for.  rule: must be the same on all ranks; how else it is compared is the caller's. */
 struct split_claim {
-	int32_t color, key, driver;
+	int32_t color, key;
 	int32_t rule[3];
-	struct process process; /* its facts, of this rank alone; filled by split_comms */
+	/* filled by split_comms: the lowest local rank, and the facts of this rank alone */
+	int32_t driver;
+	struct process process;
 };
 
 struct split_how {
@@ -24,7 +26,7 @@ struct split_how {
 
 /* split_comms: comms_out[i] of the local rank comms[i], which claims claims[i]; NULL for a negative color.  Collective
  * and blocking; all or nothing on this process. */
-choir_status split_comms(const struct split_how *how, int n_local, choir_comm *const *comms,
-                         const struct split_claim *claims, choir_comm **comms_out);
+choir_status split_comms(const struct split_how *how, int n_local, choir_comm *const *comms, struct split_claim *claims,
+                         choir_comm **comms_out);
 
 #endif

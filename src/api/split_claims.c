@@ -42,21 +42,36 @@ choir_status split_gather(const struct split_calls *split, const void *mine, siz
 	return st;
 }
 
-/* One round of Bruck's allgather of the local members: blocks[i * n + b] is of the member b behind member at[i]. */
-static choir_status exchange_round(const struct split_calls *split, const int *at, struct split_claim *blocks, int have)
+/* One round of Bruck's allgather (1997), after which each rank has twice as many blocks, for one local rank. */
+static choir_status exchange_one(choir_comm *comm, int at, const int *ranks, int n, int have, unsigned char *blocks,
+                                 size_t bytes)
 {
-	int n = split->how->n_ranks, more = have < n - have ? have : n - have;
-	size_t count = (size_t)more * sizeof *blocks;
-	choir_status st = choir_group_begin(), ended;
+	size_t more = (size_t)(have < n - have ? have : n - have);
 
-	for (int i = 0; i < split->n_local && st == CHOIR_SUCCESS; i++) {
-		struct split_claim *mine = &blocks[i * n];
+	return split_sendrecv(comm, more * bytes, blocks, ranks[(at - have + n) % n], blocks + (size_t)have * bytes,
+	                      ranks[(at + have) % n]);
+}
 
-		st = split_sendrecv(split->comms[i], count, mine, split->how->ranks[(at[i] - have + n) % n],
-		                    mine + have, split->how->ranks[(at[i] + have) % n]);
-	}
+static choir_status exchange_round(int n_local, choir_comm *const *comms, const int *at, const int *ranks, int n,
+                                   int have, unsigned char *blocks, size_t bytes)
+{
+	choir_status st, ended;
+
+	if (n_local == 1)
+		return exchange_one(comms[0], at[0], ranks, n, have, blocks, bytes);
+	st = choir_group_begin();
+	for (int i = 0; i < n_local && st == CHOIR_SUCCESS; i++)
+		st = exchange_one(comms[i], at[i], ranks, n, have, blocks + (size_t)i * (size_t)n * bytes, bytes);
 	ended = choir_group_end();
 	return st == CHOIR_SUCCESS ? ended : st;
+}
+
+choir_status split_exchange(int n_local, choir_comm *const *comms, const int *at, const int *ranks, int n, void *blocks,
+                            size_t bytes)
+{
+	for (int have = 1; have < n; have *= 2)
+		TRY(exchange_round(n_local, comms, at, ranks, n, have, blocks, bytes));
+	return CHOIR_SUCCESS;
 }
 
 /* The members alone call. */
@@ -73,8 +88,8 @@ static choir_status exchange_claims(const struct split_calls *split, const struc
 			at[i]++;
 		blocks[i * n] = mine[i];
 	}
-	for (int have = 1; have < n && st == CHOIR_SUCCESS; have *= 2)
-		st = exchange_round(split, at, blocks, have);
+	if (st == CHOIR_SUCCESS)
+		st = split_exchange(split->n_local, split->comms, at, split->how->ranks, n, blocks, sizeof *blocks);
 	for (int r = 0; r < split->comms[0]->n; r++)
 		split->claims[r].color = -1;
 	for (int b = 0; b < n && st == CHOIR_SUCCESS; b++)
