@@ -27,7 +27,7 @@ static void keep_counts(struct run *run, struct counts *counts)
 {
 	struct prepared *learnt;
 
-	if (prepared_create(run->comm, run->prepared->name, &run->prepared->key, 0, &learnt) != CHOIR_SUCCESS) {
+	if (prepared_create(run->comm, &run->prepared->key, 0, &learnt) != CHOIR_SUCCESS) {
 		segments_release(&counts->owner);
 		return;
 	}
@@ -101,7 +101,7 @@ static choir_status fill_script_run(struct run *run, const struct alltoallv_requ
 	run->bound.record = (struct call_record){ .collective = COLLECTIVE_ALLTOALLV, .dtype = (uint8_t)r->key->dtype };
 	record_set_algorithm(&run->bound.record, asked(r));
 	run->bound.become_script = become_script; /* which it is already: others may propose counts */
-	TRY(prepared_create(r->comm, r->key->form->name, r->key, 0, &run->prepared));
+	TRY(prepared_create(r->comm, r->key, 0, &run->prepared));
 	TRY(run_keep(run, r->send.extent > 0 ? r->key->send : choir_none()));
 	TRY(run_keep(run, r->recv.extent > 0 ? r->key->recv : choir_none()));
 	return make_script(run, r);

@@ -3,6 +3,7 @@
 #ifndef API_CALL_H
 #define API_CALL_H
 
+#include "exec/call_key.h"
 #include "exec/run.h"
 #include "kern/reduce.h"
 
@@ -32,12 +33,21 @@ choir_status call_check_struct(const char *call, const char *what, const char *i
 choir_status call_read_struct(const char *call, const char *what, const char *init, const void *given, void *out,
                               size_t known);
 
-/* call_read: the caller's choir_call (NULL = defaults) checked and completed.  takes: of enum call_takes, the members
- * that the call takes other values of than the default. */
-enum call_takes { CALL_TAKES_FACTOR = 1, CALL_TAKES_TAG = 2, CALL_TAKES_SPLIT_TAG = 4 };
-
 /* Of the messages that a split exchanges on its parent: they match no call of the program's. */
 enum { CALL_SPLIT_TAG = INT32_MAX };
+
+/* call_takes: the members of choir_call that only some calls take, and the call with that key does. */
+enum call_takes { CALL_TAKES_FACTOR = 1, CALL_TAKES_TAG = 2, CALL_TAKES_SPLIT_TAG = 4 };
+static inline unsigned call_takes(const struct call_key *key)
+{
+	enum collective collective = key->form->collective;
+
+	if (collective_has(collective, TRAIT_PAIR))
+		return key->form->of_split ? CALL_TAKES_TAG | CALL_TAKES_SPLIT_TAG : CALL_TAKES_TAG;
+	return collective_has(collective, TRAIT_REDUCES) && key->op == CHOIR_OP_PREMUL_SUM ? CALL_TAKES_FACTOR : 0;
+}
+
+/* call_read: the caller's choir_call (NULL = defaults) checked and completed.  takes: of enum call_takes. */
 choir_status call_read(const char *call, const choir_call *given, unsigned takes, choir_call *out);
 
 /* call_takes_no_options: ARGUMENT if the caller gave some. */

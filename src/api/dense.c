@@ -228,7 +228,7 @@ choir_status dense_prepare_part(struct dense *d, const struct call_key *key, con
 	choir_status st = CHOIR_SUCCESS;
 
 	TRY(options_read(d->call, d->comm, call, d->collective, &options));
-	TRY(prepared_create(d->comm, d->call, key, 1, &prepared));
+	TRY(prepared_create(d->comm, key, 1, &prepared));
 	if (options.atomic && d->recv_bytes > 0)
 		st = dense_buffers_stage(d, prepared);
 	if (st == CHOIR_SUCCESS)

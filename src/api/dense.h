@@ -3,7 +3,8 @@
 #ifndef API_DENSE_H
 #define API_DENSE_H
 
-#include "api/form.h"
+#include "api/call.h"
+#include "exec/prepared.h"
 
 /* One part while it is prepared.  Zero-initialised but for what the call needs. */
 struct dense {

@@ -147,7 +147,7 @@ static choir_status prepare_list(choir_comm *comm, const struct call_key *key, c
 	if (options.atomic)
 		st = stage_list(comm, &list_call, &list, &commit, &given);
 	if (st == CHOIR_SUCCESS)
-		st = prepared_create(comm, key->form->name, key, list->n_buckets, &prepared);
+		st = prepared_create(comm, key, list->n_buckets, &prepared);
 	if (st != CHOIR_SUCCESS) {
 		commit_release(commit);
 		segments_release(&list->owner);

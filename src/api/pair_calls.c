@@ -92,7 +92,7 @@ static choir_status prepare_sendrecv(choir_comm *comm, const struct call_key *ke
 	choir_status st;
 
 	TRY(halves_of(comm, key, halves));
-	TRY(prepared_create(comm, key->form->name, key, 2, &prepared));
+	TRY(prepared_create(comm, key, 2, &prepared));
 	st = prepare_halves(halves, call, prepared);
 	if (st != CHOIR_SUCCESS) {
 		prepared_release(prepared);

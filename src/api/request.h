@@ -3,7 +3,8 @@
 #ifndef API_REQUEST_H
 #define API_REQUEST_H
 
-#include "api/form.h"
+#include "api/call.h"
+#include "exec/prepared.h"
 
 enum { REQUEST_BUFFERS = 4 };
 

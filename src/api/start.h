@@ -3,7 +3,8 @@
 #ifndef API_START_H
 #define API_START_H
 
-#include "api/form.h"
+#include "api/call.h"
+#include "exec/prepared.h"
 
 /* start_call: makes the call that the key says.  factor and options of the key are taken from `given`.  event_p NULL:
  * blocks. */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The key of a call: what was asked for.  It is not choir_call.key, by which the calls of a keyed comm match. */
+/* The form of a call, and its key: which function was called, and with what.  It is not choir_call.key, by which the
+ * calls of a keyed comm match. */
 #ifndef EXEC_CALL_KEY_H
 #define EXEC_CALL_KEY_H
 
+#include "algo/collective.h"
 #include "base/error.h"
 
 #include <choir/collective.h>
@@ -11,11 +13,23 @@
 
 enum { KEY_LISTS = 4 };
 
-struct call_form;
+struct call_key;
+struct prepared;
+
+/* What the arguments of a public function mean: one constant row a function, beside its definition (src/api). */
+struct call_form {
+	const char *name;           /* "choir_allreduce" */
+	enum collective collective; /* what the buffers hold, and what it takes: its row in algo/collective.def */
+	bool padded;                /* of a list: a tensor's count is that of all blocks together */
+	bool of_split;              /* the library's own, with the tag of splits */
+	/* Checks all that can be checked, chooses and plans; nothing is sent, enqueued or changed. */
+	choir_status (*prepare)(choir_comm *comm, const struct call_key *key, const choir_call *call,
+	                        struct prepared **out_p);
+};
 
 /* What was asked for, as the caller gave it.  Two calls with equal keys do the same. */
 struct call_key {
-	const struct call_form *form; /* constant: which function was called */
+	const struct call_form *form;
 	choir_buffer send, recv;      /* of a list: of its first tensor */
 	size_t count;                 /* elements; of a list: tensors */
 	size_t recv_count;            /* sendrecv: count is what it sends */

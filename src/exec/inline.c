@@ -86,7 +86,7 @@ static choir_status take_run(struct choir_comm *comm, struct prepared *prepared,
 		TRY(bind(run, prepared, part));
 	run->watch.deadline_ms = deadline_ms > 0 ? deadline_ms : comm->deadline_ms;
 	if (name != NULL || run->named)
-		run_set_name(run, name, prepared->name);
+		run_set_name(run, name, prepared->key.form->name);
 	*out_p = run;
 	return CHOIR_SUCCESS;
 }

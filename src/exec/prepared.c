@@ -18,8 +18,8 @@ static uint64_t changes_of(const struct choir_comm *comm)
 	return atomic_load_explicit(&comm->symmetric.changes, memory_order_acquire);
 }
 
-choir_status prepared_create(const struct choir_comm *comm, const char *name, const struct call_key *key,
-                             size_t n_parts, struct prepared **out_p)
+choir_status prepared_create(const struct choir_comm *comm, const struct call_key *key, size_t n_parts,
+                             struct prepared **out_p)
 {
 	size_t bytes = sizeof(struct prepared) + n_parts * sizeof(struct part);
 	struct prepared *prepared = calloc(1, bytes);
@@ -28,7 +28,6 @@ choir_status prepared_create(const struct choir_comm *comm, const char *name, co
 	if (prepared == NULL)
 		return error_no_memory("a call", bytes);
 	atomic_init(&prepared->refs, 1);
-	prepared->name = name;
 	prepared->n_parts = n_parts;
 	prepared->reusable = prepared->reusable_if_retained = true;
 	prepared->changes = changes_of(comm);

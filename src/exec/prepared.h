@@ -20,7 +20,6 @@ struct part {
 
 struct prepared {
 	_Atomic int refs;
-	const char *name;    /* of the function, constant text */
 	struct call_key key; /* what it points to is in `room` or with the owner */
 	void *room;
 	/* Note [what may change] in prepared.c: a call with this key may take it again; if its cl_mems are retained
@@ -38,8 +37,8 @@ struct prepared {
 
 /* prepared_create: for the key, whose lists and options are copied, of that many parts, which the caller fills; one
  * reference.  NO_MEMORY. */
-choir_status prepared_create(const struct choir_comm *comm, const char *name, const struct call_key *key,
-                             size_t n_parts, struct prepared **out_p);
+choir_status prepared_create(const struct choir_comm *comm, const struct call_key *key, size_t n_parts,
+                             struct prepared **out_p);
 struct prepared *prepared_retain(struct prepared *prepared);
 void prepared_release(struct prepared *prepared); /* NULL is silent */
 
