@@ -12,20 +12,6 @@
 #include <math.h>
 #include <string.h>
 
-static struct operand operand_of(const char *role, choir_buffer buffer, uint64_t count, uint64_t elem_bytes, bool read,
-                                 bool write)
-{
-	/* beyond any memory, rather than wrapped */
-	uint64_t bytes = elem_bytes > 0 && count > UINT64_MAX / elem_bytes ? UINT64_MAX : count * elem_bytes;
-
-	return (struct operand){ .role = role,
-		                 .buffer = buffer,
-		                 .bytes = bytes,
-		                 .elem_bytes = (uint32_t)elem_bytes,
-		                 .read = read,
-		                 .write = write };
-}
-
 static struct operand input(const char *role, choir_buffer buffer, uint64_t count, choir_dtype dtype)
 {
 	return operand_of(role, buffer, count, choir_dtype_bytes(dtype), true, false);

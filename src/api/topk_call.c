@@ -49,16 +49,14 @@ static choir_status check_out(const char *name, const choir_topk_out *out, uint6
 	return CHOIR_SUCCESS;
 }
 
-static struct operand operand_of(const char *role, choir_buffer buffer, uint64_t count, size_t elem_bytes, bool write)
+static struct operand input(const char *role, choir_buffer buffer, uint64_t count, size_t elem_bytes)
 {
-	uint64_t bytes = count > UINT64_MAX / elem_bytes ? UINT64_MAX : count * elem_bytes;
+	return operand_of(role, buffer, count, elem_bytes, true, false);
+}
 
-	return (struct operand){ .role = role,
-		                 .buffer = buffer,
-		                 .bytes = bytes,
-		                 .elem_bytes = (uint32_t)elem_bytes,
-		                 .read = !write,
-		                 .write = write };
+static struct operand result(const char *role, choir_buffer buffer, uint64_t count, size_t elem_bytes)
+{
+	return operand_of(role, buffer, count, elem_bytes, false, true);
 }
 
 /* The tensors are the state's, one behind the other. */
@@ -99,9 +97,8 @@ static void add_tensors(const struct topk_args *args, size_t elem_bytes, struct 
 		const choir_tensor *tensor = &args->tensors[i];
 		struct operand *grad = topk_grad(request, i), *dense = topk_dense(request, i);
 
-		*grad = operand_of("grad", tensor->send, tensor->count, elem_bytes, false);
-		*dense =
-		    operand_of("dense", tensor->recv, is_given(tensor->recv) ? tensor->count : 0, elem_bytes, true);
+		*grad = input("grad", tensor->send, tensor->count, elem_bytes);
+		*dense = result("dense", tensor->recv, is_given(tensor->recv) ? tensor->count : 0, elem_bytes);
 		grad->first = dense->first = first;
 		first += tensor->count;
 	}
@@ -123,14 +120,13 @@ static void fill_request(const struct topk_args *args, const struct topk_setting
 	request->involved_room = list ? *out->involved_pairs_p : 0;
 	request->at = args->at != NULL;
 	request->at_count = args->at_count;
-	request->operands[TOPK_IND] = operand_of("ind", out->ind, request->pairs_room, ind_bytes, true);
-	request->operands[TOPK_VAL] = operand_of("val", out->val, request->pairs_room, elem_bytes, true);
+	request->operands[TOPK_IND] = result("ind", out->ind, request->pairs_room, ind_bytes);
+	request->operands[TOPK_VAL] = result("val", out->val, request->pairs_room, elem_bytes);
 	request->operands[TOPK_INVOLVED] =
-	    list ? operand_of("involved", out->involved, request->involved_room, ind_bytes, true)
-		 : operand_of("involved", out->involved, is_given(out->involved) ? bits : 0, 4, true);
+	    list ? result("involved", out->involved, request->involved_room, ind_bytes)
+		 : result("involved", out->involved, is_given(out->involved) ? bits : 0, 4);
 	if (args->at != NULL)
-		request->operands[TOPK_AT] =
-		    operand_of("ind", *args->at, args->at_count, choir_dtype_bytes(args->at_dtype), false);
+		request->operands[TOPK_AT] = input("ind", *args->at, args->at_count, choir_dtype_bytes(args->at_dtype));
 	add_tensors(args, elem_bytes, request);
 }
 

@@ -23,6 +23,20 @@ struct operand {
 	uint64_t written; /* bytes from its start that operands_write brings back */
 };
 
+/* operand_of: a buffer of so many elements; of more than any memory holds its bytes are UINT64_MAX. */
+static inline struct operand operand_of(const char *role, choir_buffer buffer, uint64_t count, uint64_t elem_bytes,
+                                        bool read, bool write)
+{
+	bool is_huge = elem_bytes > 0 && count > UINT64_MAX / elem_bytes;
+
+	return (struct operand){ .role = role,
+		                 .buffer = buffer,
+		                 .bytes = is_huge ? UINT64_MAX : count * elem_bytes,
+		                 .elem_bytes = (uint32_t)elem_bytes,
+		                 .read = read,
+		                 .write = write };
+}
+
 /* operand_kernels_run: does the device do such work by kernels?  operand_kernels_may: and is the operand a cl_mem that
  * they may use so? */
 bool operand_kernels_run(const choir_device *device);

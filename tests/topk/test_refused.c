@@ -35,7 +35,7 @@ static void arguments_rank(struct world *world, int rank, choir_comm *comm, void
 	choir_topk_out out = CHOIR_TOPK_OUT_INIT;
 	choir_topk_state *state;
 	choir_call call = CHOIR_CALL_INIT;
-	float grad[N] = { 0 };
+	float grad[N] = { 0 }, sum[N];
 	size_t pairs = N;
 
 	(void)arg;
@@ -83,6 +83,9 @@ static void arguments_rank(struct world *world, int rank, choir_comm *comm, void
 	call.options = "algorithm=gtopk";
 	SAYS(choir_topk_allreduce(state, choir_host(grad), &out, &call, NULL), CHOIR_ARGUMENT, "no options");
 	SAYS(choir_topk_allreduce(state, choir_none(), &out, NULL, NULL), CHOIR_ARGUMENT, "grad");
+	out.dense = choir_host(sum);
+	out.ind_dtype = (choir_dtype)99; /* without pairs it is not looked at */
+	OK(choir_topk_allreduce(state, choir_host(grad), &out, NULL, NULL));
 	choir_topk_destroy(state);
 	choir_topk_destroy(NULL);
 	CHECK(sum_works(comm, 5));
