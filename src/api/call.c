@@ -172,6 +172,8 @@ choir_status call_takes_no_options(const char *call, const choir_call *read)
 	return error_set(CHOIR_ARGUMENT, "%s: takes no options, and was given '%s'", call, read->options);
 }
 
+/* Those before FIRST_DENSE are not for dense collectives only. */
+enum { FIRST_DENSE = 2 };
 static const char *const option_keys[] = {
 	"algorithm",
 	"order",
@@ -187,6 +189,7 @@ static const char *const option_keys[] = {
 	"syncful.useOptimisedLayout",
 	"result",
 };
+enum { N_KEYS = sizeof option_keys / sizeof *option_keys };
 
 static const char *option_key(size_t i)
 {
@@ -212,11 +215,11 @@ static choir_status next_option(const char *call, const char **at, char *key, ch
 		if (**at != ' ')
 			value[n++] = *(*at);
 	value[n] = '\0';
-	for (size_t i = 0; i < sizeof option_keys / sizeof *option_keys; i++)
+	for (size_t i = 0; i < N_KEYS; i++)
 		if (strcmp(key, option_keys[i]) == 0)
 			return CHOIR_SUCCESS;
 	return error_set(CHOIR_ARGUMENT, "%s: no option is called '%s'; the nearest is '%s'", call, key,
-	                 config_nearest(key, option_key, sizeof option_keys / sizeof *option_keys));
+	                 config_nearest(key, option_key, N_KEYS));
 }
 
 choir_status call_option(const char *call, const char *options, const char *key, char *value, size_t room, bool *found)
@@ -230,6 +233,19 @@ choir_status call_option(const char *call, const char *options, const char *key,
 			snprintf(value, room, "%s", text);
 			*found = true;
 		}
+	}
+	return CHOIR_SUCCESS;
+}
+
+choir_status call_takes_no_dense_options(const char *call, const choir_call *read)
+{
+	char key[64], value[64];
+
+	for (const char *at = read->options; at != NULL && *at != '\0';) {
+		TRY(next_option(call, &at, key, value, sizeof key));
+		for (size_t i = FIRST_DENSE; i < N_KEYS; i++)
+			if (strcmp(key, option_keys[i]) == 0)
+				return error_set(CHOIR_ARGUMENT, "%s: option %s is for dense collectives", call, key);
 	}
 	return CHOIR_SUCCESS;
 }

@@ -50,8 +50,10 @@ static inline unsigned call_takes(const struct call_key *key)
 /* call_read: the caller's choir_call (NULL = defaults) checked and completed.  takes: of enum call_takes. */
 choir_status call_read(const char *call, const choir_call *given, unsigned takes, choir_call *out);
 
-/* call_takes_no_options: ARGUMENT if the caller gave some. */
+/* call_takes_no_options: ARGUMENT if the caller gave some.  call_takes_no_dense_options: of those that are for dense
+ * collectives only. */
 choir_status call_takes_no_options(const char *call, const choir_call *read);
+choir_status call_takes_no_dense_options(const char *call, const choir_call *read);
 
 /* call_order: must the call fold in rank order ("order=ranks", "order=any"; else as the comm does)?  call_option: the
  * last value of a key. */

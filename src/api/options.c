@@ -211,30 +211,6 @@ choir_status options_check(const char *call, const char *text)
 	return CHOIR_SUCCESS;
 }
 
-choir_status options_none_dense(const char *call, const char *text)
-{
-	static const char *const keys[] = { "method",
-		                            "useSynclessCollectives",
-		                            "collectiveImplementation",
-		                            "link",
-		                            "topology",
-		                            "syncful.useOptimisedLayout",
-		                            "chunk_bytes",
-		                            "bucket_bytes",
-		                            "maxBytesPerTile",
-		                            "syncful.maxBroadcastSize",
-		                            "result" };
-	char value[VALUE_BYTES];
-	bool found;
-
-	for (size_t i = 0; i < COUNT(keys); i++) {
-		TRY(call_option(call, text, keys[i], value, sizeof value, &found));
-		if (found)
-			return error_set(CHOIR_ARGUMENT, "%s: option %s is for dense collectives", call, keys[i]);
-	}
-	return CHOIR_SUCCESS;
-}
-
 void options_apply(const struct dense_options *options, struct algo_in *in)
 {
 	in->order = options->order;

@@ -42,7 +42,4 @@ choir_status options_choose(const char *call, const choir_comm *comm, const stru
 /* options_check: the text of a comm's options.  ARGUMENT. */
 choir_status options_check(const char *call, const char *text);
 
-/* options_none_dense: ARGUMENT if one of the options is for dense collectives only. */
-choir_status options_none_dense(const char *call, const char *text);
-
 #endif

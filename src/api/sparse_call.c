@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* sparse_allreduce: a script of the sparse room, started like any other call. */
-#include "api/options.h"
-
 #include "api/call.h"
 #include "api/request.h"
 #include "exec/record.h"
@@ -109,7 +107,7 @@ static choir_status read_call(choir_comm *comm, struct sparse_call *sparse, cons
 
 	sparse->factor = call->factor;
 	TRY(read_attr(attr, &sparse->attr));
-	TRY(options_none_dense(function, call->options));
+	TRY(call_takes_no_dense_options(function, call));
 	TRY(call_option(function, call->options, "algorithm", algorithm, ALGORITHM_BYTES, &named));
 	sparse->algorithm = named && strcmp(algorithm, "auto") != 0 ? algorithm : NULL;
 	TRY(call_order(function, comm, call, &order_ranks));
