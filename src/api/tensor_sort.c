@@ -79,28 +79,29 @@ choir_status tensors_apart(struct tensor_list *list)
 
 struct sorter {
 	const struct tensor_list *list;
-	const choir_tensor *tensors;
 	uint64_t most; /* bytes of a bucket */
-	size_t n, *order, *ends, n_order, n_buckets;
+	size_t *order, *ends, n_order, n_buckets;
 };
 
 /* All of the type of tensor `first`, and where their buckets end. */
 static void take_type(struct sorter *s, size_t first)
 {
+	const struct tensor_list *list = s->list;
 	uint64_t bytes = 0;
 	size_t begin = s->n_order;
 
-	for (size_t i = first; i < s->n; i++) {
-		const choir_tensor *t = &s->tensors[i];
+	for (size_t i = first; i < list->n; i++) {
+		const choir_tensor *t = &list->tensors[i];
+		uint64_t most = tensor_list_block(list, t) * list->most_holds;
 
-		if (t->count == 0 || t->dtype != s->tensors[first].dtype)
+		if (t->count == 0 || t->dtype != list->tensors[first].dtype)
 			continue;
-		if (s->n_order > begin && bytes + tensor_list_block(s->list, t) * s->list->most_holds > s->most) {
+		if (s->n_order > begin && bytes + most > s->most) {
 			s->ends[s->n_buckets++] = s->n_order;
 			bytes = 0;
 			begin = s->n_order;
 		}
-		bytes += tensor_list_block(s->list, t) * s->list->most_holds;
+		bytes += most;
 		s->order[s->n_order++] = i;
 	}
 	s->ends[s->n_buckets++] = s->n_order;
@@ -116,9 +117,7 @@ static bool is_first_of_type(const choir_tensor *tensors, size_t i)
 
 size_t tensors_sort(const struct tensor_list *list, uint64_t most, size_t *order, size_t *ends)
 {
-	struct sorter s = {
-		.list = list, .tensors = list->tensors, .most = most, .n = list->n, .order = order, .ends = ends
-	};
+	struct sorter s = { .list = list, .most = most, .order = order, .ends = ends };
 
 	for (size_t i = 0; i < list->n; i++)
 		if (list->tensors[i].count > 0 && is_first_of_type(list->tensors, i))
