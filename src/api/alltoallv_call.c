@@ -7,9 +7,9 @@
  * were any dense collective's.  Before a rank of that plan reads a peer's bytes it has waited for all ranks and
  * compared all records, so if one differs then all of them find that, and all become scripts, which gather the counts
  * anew. */
-#include "api/alltoallv.h"
+#include "api/alltoallv_script.h"
 
-#include "api/alltoallv_request.h"
+#include "api/alltoallv_args.h"
 #include "api/counts.h"
 #include "api/dense.h"
 #include "api/request.h"
@@ -38,13 +38,13 @@ static void keep_counts(struct run *run, struct counts *counts)
 
 static void ended(struct run *run, bool drives)
 {
-	const struct algorithm *algorithm = alltoallv_algorithm(run->script.state);
+	const struct algorithm *algorithm = alltoallv_script_algorithm(run->script.state);
 	struct counts *counts = NULL;
 
 	run->event->algorithm = algorithm != NULL ? algorithm->name : "";
 	if (run->status == CHOIR_SUCCESS && run->comm->layout.n_nodes == 1 &&
 	    counts_may_differ(run->comm, run->event->algorithm))
-		counts = counts_create(run->comm, alltoallv_matrix(run->script.state));
+		counts = counts_create(run->comm, alltoallv_script_matrix(run->script.state));
 	if (counts == NULL)
 		return;
 	if (drives) {
@@ -59,20 +59,20 @@ static void ended(struct run *run, bool drives)
 	engine_leave(&run->comm->engine);
 }
 
-static choir_status make_script(struct run *run, const struct alltoallv_request *r)
+static choir_status make_script(struct run *run, const struct alltoallv_args *args)
 {
 	struct choir_comm *comm = run->comm;
-	const struct call_key *key = r->key;
+	const struct call_key *key = args->key;
 	struct script_env env = script_env_of(comm);
-	struct alltoallv_call script = { .elem_bytes = choir_dtype_bytes(key->dtype),
-		                         .send = &r->send,
-		                         .recv = &r->recv,
-		                         .comm = comm,
-		                         .options = r->options };
+	struct alltoallv_script_args script = { .elem_bytes = choir_dtype_bytes(key->dtype),
+		                                .send = &args->send,
+		                                .recv = &args->recv,
+		                                .comm = comm,
+		                                .options = args->options };
 
-	TRY(dev_resolve(comm->device, key->send, r->send.extent, false, &script.send_access));
-	TRY(dev_resolve(comm->device, key->recv, r->recv.extent, true, &script.recv_access));
-	TRY(alltoallv_create(&env, &script, &run->script.ops, &run->script.state));
+	TRY(dev_resolve(comm->device, key->send, args->send.extent, false, &script.send_access));
+	TRY(dev_resolve(comm->device, key->recv, args->recv.extent, true, &script.recv_access));
+	TRY(alltoallv_script_create(&env, &script, &run->script.ops, &run->script.state));
 	run->script.ended = ended;
 	return CHOIR_SUCCESS;
 }
@@ -80,89 +80,90 @@ static choir_status make_script(struct run *run, const struct alltoallv_request 
 /* The ranks do not agree on the counts that this one has proposed. */
 static choir_status become_script(struct run *run)
 {
-	struct alltoallv_request r;
-	choir_status st = alltoallv_request_read(run->comm, &run->prepared->key, &r);
+	struct alltoallv_args args;
+	choir_status st = alltoallv_args_read(run->comm, &run->prepared->key, &args);
 
 	if (st == CHOIR_SUCCESS)
-		st = make_script(run, &r);
-	alltoallv_request_fini(&r);
+		st = make_script(run, &args);
+	alltoallv_args_fini(&args);
 	return st;
 }
 
-static const char *asked(const struct alltoallv_request *r)
+static const char *asked(const struct alltoallv_args *args)
 {
-	return r->options.algorithm != NULL ? r->options.algorithm->name : "auto";
+	return args->options.algorithm != NULL ? args->options.algorithm->name : "auto";
 }
 
-static choir_status fill_script_run(struct run *run, const struct alltoallv_request *r, const choir_call *call)
+static choir_status fill_script_run(struct run *run, const struct alltoallv_args *args, const choir_call *call)
 {
-	TRY(run_set_call(run, call, r->key->form->name));
-	run->bound.dtype = r->key->dtype;
-	run->bound.record = (struct call_record){ .collective = COLLECTIVE_ALLTOALLV, .dtype = (uint8_t)r->key->dtype };
-	record_set_algorithm(&run->bound.record, asked(r));
+	TRY(run_set_call(run, call, args->key->form->name));
+	run->bound.dtype = args->key->dtype;
+	run->bound.record =
+	    (struct call_record){ .collective = COLLECTIVE_ALLTOALLV, .dtype = (uint8_t)args->key->dtype };
+	record_set_algorithm(&run->bound.record, asked(args));
 	run->bound.become_script = become_script; /* which it is already: others may propose counts */
-	TRY(prepared_create(r->comm, r->key, 0, &run->prepared));
-	TRY(run_keep(run, r->send.extent > 0 ? r->key->send : choir_none()));
-	TRY(run_keep(run, r->recv.extent > 0 ? r->key->recv : choir_none()));
-	return make_script(run, r);
+	TRY(prepared_create(args->comm, args->key, 0, &run->prepared));
+	TRY(run_keep(run, args->send.extent > 0 ? args->key->send : choir_none()));
+	TRY(run_keep(run, args->recv.extent > 0 ? args->key->recv : choir_none()));
+	return make_script(run, args);
 }
 
-static choir_status start_script(const struct alltoallv_request *r, const choir_call *call, choir_event **event_p)
+static choir_status start_script(const struct alltoallv_args *args, const choir_call *call, choir_event **event_p)
 {
 	struct run *run;
 
-	TRY(run_create(r->comm, &run));
-	return call_start(r->key->form->name, run, fill_script_run(run, r, call), event_p);
+	TRY(run_create(args->comm, &run));
+	return call_start(args->key->form->name, run, fill_script_run(run, args, call), event_p);
 }
 
 /* --- with the counts of an earlier call --- */
 
-/* A reference to counts of the comm in which this rank has the same as in the request; NULL if there are none. */
-static struct counts *find_counts(const struct alltoallv_request *r)
+/* A reference to counts of the comm in which this rank has the same as in the arguments; NULL if there are none. */
+static struct counts *find_counts(const struct alltoallv_args *args)
 {
 	struct prepared *like;
 	struct counts *counts = NULL;
 
-	if (!engine_enter(&r->comm->engine))
+	if (!engine_enter(&args->comm->engine))
 		return NULL;
-	like = r->comm->engine.closed ? NULL : call_cache_like(r->comm, r->key);
+	like = args->comm->engine.closed ? NULL : call_cache_like(args->comm, args->key);
 	if (like != NULL)
 		counts = (struct counts *)segments_retain(like->owner);
-	engine_leave(&r->comm->engine);
-	if (counts == NULL || counts_are_mine(counts, r->comm, r->send.bytes, r->send.off, r->recv.bytes))
+	engine_leave(&args->comm->engine);
+	if (counts == NULL || counts_are_mine(counts, args->comm, args->send.bytes, args->send.off, args->recv.bytes))
 		return counts;
 	segments_release(&counts->owner);
 	return NULL;
 }
 
-static bool is_direct(const struct alltoallv_request *r)
+static bool is_direct(const struct alltoallv_args *args)
 {
 	struct dev_access send, recv;
 
-	return dev_resolve(r->comm->device, r->key->send, r->send.extent, false, &send) == CHOIR_SUCCESS &&
-	       dev_resolve(r->comm->device, r->key->recv, r->recv.extent, true, &recv) == CHOIR_SUCCESS &&
+	return dev_resolve(args->comm->device, args->key->send, args->send.extent, false, &send) == CHOIR_SUCCESS &&
+	       dev_resolve(args->comm->device, args->key->recv, args->recv.extent, true, &recv) == CHOIR_SUCCESS &&
 	       send.direct && recv.direct;
 }
 
 /* Takes the reference to the counts. */
-static choir_status prepare_proposal(struct alltoallv_request *r, struct counts *counts, const choir_call *call,
+static choir_status prepare_proposal(struct alltoallv_args *args, struct counts *counts, const choir_call *call,
                                      struct prepared **out_p)
 {
-	const struct call_key *key = r->key;
+	const struct call_key *key = args->key;
 	struct dense d = { .call = key->form->name,
 		           .collective = COLLECTIVE_ALLTOALLV,
-		           .comm = r->comm,
+		           .comm = args->comm,
 		           .send = key->send,
 		           .recv = key->recv,
-		           .send_bytes = r->send.extent,
-		           .recv_bytes = r->recv.extent,
+		           .send_bytes = args->send.extent,
+		           .recv_bytes = args->recv.extent,
 		           .dtype = key->dtype,
 		           .block_bytes = counts->matrix,
 		           .send_off = counts->off,
-		           .recv_off = r->recv.off,
+		           .recv_off = args->recv.off,
 		           .mean_bytes = counts->mean,
 		           .hash = counts->hash,
-		           .asked = asked(r),
+		           .asked = asked(args),
 		           .become_script = become_script };
 	choir_status st = dense_prepare_part(&d, key, call, out_p);
 
@@ -175,78 +176,65 @@ static choir_status prepare_proposal(struct alltoallv_request *r, struct counts 
 
 /* Ranks of the plan wait for all others, and compare records, before they touch a buffer.  On the device the engine
  * finds buffers that are elsewhere; any other plan wants the host to reach them. */
-static bool may_propose(const struct alltoallv_request *r, const struct plan *plan)
+static bool may_propose(const struct alltoallv_args *args, const struct plan *plan)
 {
-	return counts_may_differ(r->comm, plan->algorithm) && (plan->device || is_direct(r));
+	return counts_may_differ(args->comm, plan->algorithm) && (plan->device || is_direct(args));
 }
 
 /* *done: it was proposed, and has started; without an event and outside groups it is over. */
-static choir_status propose(struct alltoallv_request *r, const choir_call *call, choir_event **event_p, bool *done)
+static choir_status propose(struct alltoallv_args *args, const choir_call *call, choir_event **event_p, bool *done)
 {
-	struct counts *counts = find_counts(r);
+	struct counts *counts = find_counts(args);
 	struct prepared *prepared;
 	choir_status st;
 
 	*done = false;
 	if (counts == NULL)
 		return CHOIR_SUCCESS;
-	if (!is_direct(r) && r->comm->device_bytes == 0) {
+	if (!is_direct(args) && args->comm->device_bytes == 0) {
 		segments_release(&counts->owner);
 		return CHOIR_SUCCESS;
 	}
-	if (prepare_proposal(r, counts, call, &prepared) != CHOIR_SUCCESS)
+	if (prepare_proposal(args, counts, call, &prepared) != CHOIR_SUCCESS)
 		return CHOIR_SUCCESS; /* ranks that know no counts would not say so: all find it in the script */
-	if (!may_propose(r, &prepared->parts[0].bound.cached->plan)) {
+	if (!may_propose(args, &prepared->parts[0].bound.cached->plan)) {
 		prepared_release(prepared);
 		return CHOIR_SUCCESS;
 	}
-	start_keep(r->comm, prepared);
+	start_keep(args->comm, prepared);
 	*done = true;
-	st = start_prepared(r->comm, prepared, call, event_p, NULL);
+	st = start_prepared(args->comm, prepared, call, event_p, NULL);
 	prepared_release(prepared);
 	return st;
 }
 
-static choir_status start_request(struct alltoallv_request *r, const choir_call *call, choir_event **event_p)
+static choir_status start_args(struct alltoallv_args *args, const choir_call *call, choir_event **event_p)
 {
 	bool done;
 
-	TRY(alltoallv_request_check(r));
-	TRY(call_may_start(r->key->form->name, r->comm, event_p));
-	TRY(propose(r, call, event_p, &done));
-	return done ? CHOIR_SUCCESS : start_script(r, call, event_p);
+	TRY(alltoallv_args_check(args));
+	TRY(call_may_start(args->key->form->name, args->comm, event_p));
+	TRY(propose(args, call, event_p, &done));
+	return done ? CHOIR_SUCCESS : start_script(args, call, event_p);
 }
 
-static const struct call_form alltoallv = { .name = "choir_alltoallv", .collective = COLLECTIVE_ALLTOALLV };
-
-static choir_status start_first(choir_comm *comm, struct call_key *key, const choir_call *given, choir_event **event_p)
+static choir_status start_anew(choir_comm *comm, const struct call_key *key, const choir_call *call,
+                               choir_event **event_p)
 {
-	struct alltoallv_request r;
-	choir_call call;
-	choir_status st;
+	struct alltoallv_args args;
+	choir_status st = alltoallv_args_read(comm, key, &args);
 
-	TRY(call_check_comm(alltoallv.name, comm));
-	TRY(call_read(alltoallv.name, given, 0, &call));
-	key->options = call.options;
-	key->factor = call.factor;
-	st = alltoallv_request_read(comm, key, &r);
 	if (st == CHOIR_SUCCESS)
-		st = start_request(&r, &call, event_p);
-	alltoallv_request_fini(&r);
+		st = start_args(&args, call, event_p);
+	alltoallv_args_fini(&args);
 	return st;
 }
 
-static choir_status start_key(choir_comm *comm, struct call_key *key, const choir_call *given, choir_event **event_p)
-{
-	choir_status st;
-
-	if (start_again(comm, key, given, event_p, &st))
-		return st;
-	TRY(call_enter(alltoallv.name, comm));
-	st = start_first(comm, key, given, event_p);
-	comm_leave(comm);
-	return call_named(st, given);
-}
+static const struct call_form alltoallv = {
+	.name = "choir_alltoallv",
+	.collective = COLLECTIVE_ALLTOALLV,
+	.start = start_anew,
+};
 
 choir_status choir_alltoallv(choir_comm *comm, choir_buffer send, const size_t *send_counts,
                              const size_t *send_displacements, choir_buffer recv, const size_t *recv_counts,
@@ -259,7 +247,7 @@ choir_status choir_alltoallv(choir_comm *comm, choir_buffer send, const size_t *
 		                .dtype = dtype,
 		                .lists = { send_counts, send_displacements, recv_counts, recv_displacements } };
 
-	return start_key(comm, &key, given, event_p);
+	return start_call(comm, &key, given, event_p);
 }
 
 /* --- kept --- */
@@ -274,18 +262,18 @@ static choir_status check_kept(struct kept_call *base, choir_comm *comm, const c
 {
 	struct kept_alltoallv *kept = (struct kept_alltoallv *)base;
 	struct call_key key = kept->key;
-	struct alltoallv_request r;
+	struct alltoallv_args args;
 	choir_status st;
 
 	key.options = call->options;
-	st = alltoallv_request_read(comm, &key, &r);
+	st = alltoallv_args_read(comm, &key, &args);
 	if (st == CHOIR_SUCCESS)
-		st = alltoallv_request_check(&r);
-	if (st == CHOIR_SUCCESS && r.send.extent > 0)
+		st = alltoallv_args_check(&args);
+	if (st == CHOIR_SUCCESS && args.send.extent > 0)
 		base->buffers[0] = key.send;
-	if (st == CHOIR_SUCCESS && r.recv.extent > 0)
+	if (st == CHOIR_SUCCESS && args.recv.extent > 0)
 		base->buffers[1] = key.recv;
-	alltoallv_request_fini(&r);
+	alltoallv_args_fini(&args);
 	return st;
 }
 
@@ -293,7 +281,7 @@ static choir_status start_kept(struct kept_call *base, choir_comm *comm, const c
 {
 	struct call_key key = ((struct kept_alltoallv *)base)->key;
 
-	return start_key(comm, &key, call, event_p);
+	return start_call(comm, &key, call, event_p);
 }
 
 static void destroy_kept(struct kept_call *base)

@@ -150,8 +150,9 @@ static bool has_no_deps(const choir_call *call)
 	                        call->deadline_ms >= 0);
 }
 
-bool start_again(choir_comm *comm, struct call_key *key, const choir_call *given, choir_event **event_p,
-                 choir_status *st_p)
+/* True if that is a blocking call without deps that was made before, and it has been executed: *st_p is its outcome. */
+static bool start_again(choir_comm *comm, struct call_key *key, const choir_call *given, choir_event **event_p,
+                        choir_status *st_p)
 {
 	struct prepared *prepared;
 
@@ -278,8 +279,10 @@ static choir_status call_anew(choir_comm *comm, struct call_key *key, const choi
 	key->options = call.options;
 	key->factor = call.factor;
 	key->tag = call.tag;
+	if (form->start != NULL)
+		return form->start(comm, key, &call, event_p);
 	prepared = find(comm, key, waits ? NULL : &moved);
-	if (prepared == NULL || prepared->n_parts == 0 || !start_takes(prepared)) {
+	if (prepared == NULL || !start_takes(prepared)) {
 		prepared_release(prepared);
 		TRY(form->prepare(comm, key, &call, &prepared));
 		if (!start_takes(prepared)) {

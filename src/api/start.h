@@ -10,11 +10,6 @@
  * blocks. */
 choir_status start_call(choir_comm *comm, struct call_key *key, const choir_call *given, choir_event **event_p);
 
-/* start_again: true if that is a blocking call without deps that was made before, and it has been executed: *st_p is
- * its outcome. */
-bool start_again(choir_comm *comm, struct call_key *key, const choir_call *given, choir_event **event_p,
-                 choir_status *st_p);
-
 /* start_keep: the comm keeps the call, if it lasts and no other thread drives just now. */
 void start_keep(choir_comm *comm, struct prepared *prepared);
 

@@ -22,17 +22,20 @@ struct call_form {
 	enum collective collective; /* what the buffers hold, and what it takes: its row in algo/collective.def */
 	bool padded;                /* of a list: a tensor's count is that of all blocks together */
 	bool of_split;              /* the library's own, with the tag of splits */
-	/* Checks all that can be checked, chooses and plans; nothing is sent, enqueued or changed. */
+	/* Checks all that can be checked, chooses and plans; nothing is sent, enqueued or changed.  call: read. */
 	choir_status (*prepare)(choir_comm *comm, const struct call_key *key, const choir_call *call,
 	                        struct prepared **out_p);
+	/* Instead of that, of a call that learns its sizes on the way: starts it. */
+	choir_status (*start)(choir_comm *comm, const struct call_key *key, const choir_call *call,
+	                      choir_event **event_p);
 };
 
 /* What was asked for, as the caller gave it.  Two calls with equal keys do the same. */
 struct call_key {
 	const struct call_form *form;
-	choir_buffer send, recv;      /* of a list: of its first tensor */
-	size_t count;                 /* elements; of a list: tensors */
-	size_t recv_count;            /* sendrecv: count is what it sends */
+	choir_buffer send, recv; /* of a list: of its first tensor */
+	size_t count;            /* elements; of a list: tensors */
+	size_t recv_count;       /* sendrecv: count is what it sends */
 	/* [ranks] each, compared by their contents: counts and displacements; NULL = there is none */
 	const size_t *lists[KEY_LISTS];
 	const choir_tensor *tensors; /* [count], compared by their contents; NULL = no list */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/alltoallv_request.h"
+#include "api/alltoallv_args.h"
 
 #include "api/dense.h"
 #include "api/options.h"
@@ -7,25 +7,25 @@
 
 enum { SEND_COUNTS, SEND_DISPLACEMENTS, RECV_COUNTS, RECV_DISPLACEMENTS };
 
-void alltoallv_request_fini(struct alltoallv_request *r)
+void alltoallv_args_fini(struct alltoallv_args *args)
 {
-	vector_fini(&r->send);
-	vector_fini(&r->recv);
+	vector_fini(&args->send);
+	vector_fini(&args->recv);
 }
 
-static choir_status read_lists(struct alltoallv_request *r)
+static choir_status read_lists(struct alltoallv_args *args)
 {
-	const struct call_key *key = r->key;
+	const struct call_key *key = args->key;
 	const char *name = key->form->name;
 	uint64_t elem = choir_dtype_bytes(key->dtype);
 
-	TRY(vector_read(name, "send_counts", r->comm->n, elem, key->lists[SEND_COUNTS], key->lists[SEND_DISPLACEMENTS],
-	                &r->send));
-	return vector_read(name, "recv_counts", r->comm->n, elem, key->lists[RECV_COUNTS],
-	                   key->lists[RECV_DISPLACEMENTS], &r->recv);
+	TRY(vector_read(name, "send_counts", args->comm->n, elem, key->lists[SEND_COUNTS],
+	                key->lists[SEND_DISPLACEMENTS], &args->send));
+	return vector_read(name, "recv_counts", args->comm->n, elem, key->lists[RECV_COUNTS],
+	                   key->lists[RECV_DISPLACEMENTS], &args->recv);
 }
 
-choir_status alltoallv_request_read(choir_comm *comm, const struct call_key *key, struct alltoallv_request *out)
+choir_status alltoallv_args_read(choir_comm *comm, const struct call_key *key, struct alltoallv_args *out)
 {
 	choir_call named = { .options = key->options };
 
@@ -40,45 +40,46 @@ choir_status alltoallv_request_read(choir_comm *comm, const struct call_key *key
 	return read_lists(out);
 }
 
-static choir_status check_buffers(const struct alltoallv_request *r)
+static choir_status check_buffers(const struct alltoallv_args *args)
 {
-	const struct call_key *key = r->key;
+	const struct call_key *key = args->key;
 	const char *name = key->form->name;
 	uint64_t elem = choir_dtype_bytes(key->dtype);
-	choir_status st = dev_range(r->comm->device, "send", key->send, r->send.extent, elem);
+	choir_status st = dev_range(args->comm->device, "send", key->send, args->send.extent, elem);
 
 	if (st == CHOIR_SUCCESS)
-		st = dev_range(r->comm->device, "recv", key->recv, r->recv.extent, elem);
+		st = dev_range(args->comm->device, "recv", key->recv, args->recv.extent, elem);
 	if (st != CHOIR_SUCCESS)
 		return error_prefix(st, "%s", name);
-	if (dev_overlap(key->send, r->send.extent, key->recv, r->recv.extent, NULL, NULL))
+	if (dev_overlap(key->send, args->send.extent, key->recv, args->recv.extent, NULL, NULL))
 		return error_set(CHOIR_ARGUMENT, "%s: send and recv overlap", name);
-	return vector_apart(name, r->comm->n, &r->recv);
+	return vector_apart(name, args->comm->n, &args->recv);
 }
 
 /* Can the named algorithm run on this layout?  Whether the lengths suit it, all ranks will find out together. */
-static choir_status check_algorithm(const struct alltoallv_request *r)
+static choir_status check_algorithm(const struct alltoallv_args *args)
 {
-	struct choir_comm *comm = r->comm;
+	struct choir_comm *comm = args->comm;
 	struct algo_in in = { .layout = &comm->layout,
 		              .me = comm->rank,
 		              .collective = COLLECTIVE_ALLTOALLV,
 		              .slot_bytes = comm->fallback_bytes,
-		              .elem_bytes = choir_dtype_bytes(r->key->dtype),
+		              .elem_bytes = choir_dtype_bytes(args->key->dtype),
 		              .message_bytes = comm->message_bytes,
 		              .shared = symmetric_allows_direct(comm),
 		              .device_bytes = comm->device_bytes };
-	const struct algorithm *algorithm = r->options.algorithm;
+	const struct algorithm *algorithm = args->options.algorithm;
 	const char *why = algorithm != NULL ? algorithm->unfit(&in) : NULL;
 
 	if (why != NULL)
-		return error_set(CHOIR_UNSUPPORTED, "%s: algorithm '%s' %s", r->key->form->name, algorithm->name, why);
+		return error_set(CHOIR_UNSUPPORTED, "%s: algorithm '%s' %s", args->key->form->name, algorithm->name,
+		                 why);
 	return algorithm == NULL ? CHOIR_SUCCESS
-	                         : options_choose(r->key->form->name, comm, &r->options, &in, &algorithm);
+	                         : options_choose(args->key->form->name, comm, &args->options, &in, &algorithm);
 }
 
-choir_status alltoallv_request_check(const struct alltoallv_request *r)
+choir_status alltoallv_args_check(const struct alltoallv_args *args)
 {
-	TRY(check_buffers(r));
-	return check_algorithm(r);
+	TRY(check_buffers(args));
+	return check_algorithm(args);
 }

@@ -2,7 +2,7 @@
 /* Design notes.  The turns: gather what each rank says it sends to and expects of each other one, and where in SEND
  * that lies; compare, so that all ranks find the same first difference before a byte is written; run the plan for the
  * n x n matrix, on the devices where all buffers are there. */
-#include "api/alltoallv.h"
+#include "api/alltoallv_script.h"
 
 #include "algo/build.h"
 #include "api/counts.h"
@@ -24,7 +24,7 @@ static size_t n_said(size_t n)
 
 struct alltoallv {
 	struct script_env env;
-	struct alltoallv_call call; /* the vectors are not kept: see below */
+	struct alltoallv_script_args call; /* the vectors are not kept: see below */
 	alltoallv_step step;
 	struct cached_plan *plan;
 	const struct algorithm *algorithm;
@@ -196,8 +196,8 @@ static choir_status allocate(struct alltoallv *a, const struct vector *send, con
 	return CHOIR_SUCCESS;
 }
 
-choir_status alltoallv_create(const struct script_env *env, const struct alltoallv_call *call,
-                              const struct script_ops **ops_p, void **state_p)
+choir_status alltoallv_script_create(const struct script_env *env, const struct alltoallv_script_args *call,
+                                     const struct script_ops **ops_p, void **state_p)
 {
 	struct alltoallv *a = calloc(1, sizeof *a);
 	choir_status st;
@@ -218,14 +218,14 @@ choir_status alltoallv_create(const struct script_env *env, const struct alltoal
 	return CHOIR_SUCCESS;
 }
 
-const struct algorithm *alltoallv_algorithm(const void *state)
+const struct algorithm *alltoallv_script_algorithm(const void *state)
 {
 	const struct alltoallv *a = state;
 
 	return a->algorithm;
 }
 
-const uint64_t *alltoallv_matrix(const void *state)
+const uint64_t *alltoallv_script_matrix(const void *state)
 {
 	const struct alltoallv *a = state;
 
