@@ -79,12 +79,16 @@ static choir_status check_distinct(const char *call, int n, choir_comm *const *c
 	return st;
 }
 
-choir_status call_check_comms(const char *call, int n, choir_comm *const *comms)
+choir_status call_check_outside(const char *call)
 {
 	if (in_callback())
 		return error_set(CHOIR_WOULD_DEADLOCK, "%s inside a callback of the library's", call);
-	if (group_is_open())
-		return error_set(CHOIR_ARGUMENT, "%s inside a group", call);
+	return group_is_open() ? error_set(CHOIR_ARGUMENT, "%s inside a group", call) : CHOIR_SUCCESS;
+}
+
+choir_status call_check_comms(const char *call, int n, choir_comm *const *comms)
+{
+	TRY(call_check_outside(call));
 	for (int i = 0; i < n; i++) {
 		TRY(call_check_comm(call, comms[i]));
 		if (comms[i]->context != comms[0]->context)
@@ -301,6 +305,11 @@ void call_note_user(choir_comm *comm)
 	atomic_store_explicit(&comm->uses.last_thread, this_thread(), memory_order_relaxed);
 }
 
+bool call_blocks(choir_event **event_p)
+{
+	return event_p == NULL && !group_is_open();
+}
+
 choir_status call_may_block(const char *call, choir_comm *comm, bool pair)
 {
 	int other;
@@ -319,7 +328,7 @@ choir_status call_may_block(const char *call, choir_comm *comm, bool pair)
 
 choir_status call_may_start(const char *call, choir_comm *comm, choir_event **event_p)
 {
-	return event_p == NULL && !group_is_open() ? call_may_block(call, comm, false) : CHOIR_SUCCESS;
+	return call_blocks(event_p) ? call_may_block(call, comm, false) : CHOIR_SUCCESS;
 }
 
 /* Waits for a blocking call.  A sibling that nobody has used may be this thread's own, or that of a thread that is

@@ -18,8 +18,10 @@ choir_status call_enter(const char *call, choir_comm *comm);
 choir_status call_enter_all(const char *call, int n, choir_comm *const *comms);
 void call_leave_all(int n, choir_comm *const *comms);
 
-/* call_check_comms: n local handles of one comm, each once, outside callbacks and groups: where one thread calls for
+/* call_check_outside: not in a callback or a group.
+ * call_check_comms: n local handles of one comm, each once, outside callbacks and groups: where one thread calls for
  * several ranks. */
+choir_status call_check_outside(const char *call);
 choir_status call_check_comms(const char *call, int n, choir_comm *const *comms);
 
 /* call_named: returns st; the sentence of a failure is given the name that the caller gave the call, unless it holds
@@ -73,8 +75,9 @@ choir_status call_finish(const char *call, struct choir_comm *comm, choir_event 
 /* call_note_user: this thread is the last one that used the comm. */
 void call_note_user(choir_comm *comm);
 
-/* call_may_block: is a call that blocks allowed here and now?  call_may_start: is a collective?  With an event, or in a
- * group, it does not block. */
+/* call_blocks: does a call block: without an event and outside groups?  call_may_block: may one here and now?
+ * call_may_start: a collective may, or it does not block. */
+bool call_blocks(choir_event **event_p);
 choir_status call_may_block(const char *call, choir_comm *comm, bool pair);
 choir_status call_may_start(const char *call, choir_comm *comm, choir_event **event_p);
 

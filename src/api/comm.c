@@ -274,10 +274,7 @@ choir_status choir_comm_flush(choir_comm *comm)
 	static const char call[] = "choir_comm_flush";
 
 	TRY(call_check_comm(call, comm));
-	if (in_callback())
-		return error_set(CHOIR_WOULD_DEADLOCK, "%s inside a callback of the library's", call);
-	if (group_is_open())
-		return error_set(CHOIR_ARGUMENT, "%s inside a group", call);
+	TRY(call_check_outside(call));
 	if (!progress_drain(comm, comm->deadline_ms))
 		return error_set(CHOIR_TIMEOUT, "%s: rank %d: %s: calls are unfinished after %lld ms", comm->name,
 		                 comm->rank, call, (long long)comm->deadline_ms);

@@ -62,7 +62,7 @@ static choir_status submit_runs(choir_comm *comm, struct prepared *prepared, siz
 {
 	enum { FEW = 2 };
 	const char *name = prepared->key.form->name;
-	bool blocks = event_p == NULL && !group_is_open(), keeps = !blocks && prepared->key.tensors == NULL;
+	bool keeps = !call_blocks(event_p) && prepared->key.tensors == NULL;
 	size_t n = prepared->n_parts - first;
 	struct run *few[FEW], **runs = n <= FEW ? few : calloc(n, sizeof *runs);
 	choir_status st;
@@ -230,7 +230,7 @@ static choir_status start_taken(choir_comm *comm, struct prepared *prepared, con
 	struct segments_owner *made = NULL;
 	choir_status st;
 
-	if (event_p == NULL && !group_is_open()) {
+	if (call_blocks(event_p)) {
 		TRY(call_may_block(prepared->key.form->name, comm, is_pair(prepared)));
 		if (prepared->may_inline && has_no_deps(call) && inline_enter(comm))
 			return execute_inline(comm, prepared, call->deadline_ms, call->name);
@@ -266,11 +266,32 @@ static choir_status start_moved(choir_comm *comm, struct prepared *prepared, con
 	return call_start_all(key->form->name, &run, 1, event_p);
 }
 
+/* A call that start_takes has allowed; a reference.  moved_p: as of find. */
+static choir_status find_or_prepare(choir_comm *comm, const struct call_key *key, const choir_call *call, bool *moved_p,
+                                    struct prepared **out_p)
+{
+	struct prepared *prepared = find(comm, key, moved_p);
+	choir_status st;
+
+	if (prepared == NULL || !start_takes(prepared)) {
+		prepared_release(prepared);
+		TRY(key->form->prepare(comm, key, call, &prepared));
+		if (!start_takes(prepared)) {
+			st = error_prefix(CHOIR_OPENCL, "%s", key->form->name);
+			prepared_release(prepared);
+			return st;
+		}
+		start_keep(comm, prepared);
+	}
+	*out_p = prepared;
+	return CHOIR_SUCCESS;
+}
+
 static choir_status call_anew(choir_comm *comm, struct call_key *key, const choir_call *given, choir_event **event_p)
 {
 	const struct call_form *form = key->form;
-	bool waits = event_p == NULL && !group_is_open(), moved = false;
-	struct prepared *prepared;
+	struct prepared *prepared = NULL;
+	bool moved = false;
 	choir_status st;
 	choir_call call;
 
@@ -281,17 +302,7 @@ static choir_status call_anew(choir_comm *comm, struct call_key *key, const choi
 	key->tag = call.tag;
 	if (form->start != NULL)
 		return form->start(comm, key, &call, event_p);
-	prepared = find(comm, key, waits ? NULL : &moved);
-	if (prepared == NULL || !start_takes(prepared)) {
-		prepared_release(prepared);
-		TRY(form->prepare(comm, key, &call, &prepared));
-		if (!start_takes(prepared)) {
-			st = error_prefix(CHOIR_OPENCL, "%s", form->name);
-			prepared_release(prepared);
-			return st;
-		}
-		start_keep(comm, prepared);
-	}
+	TRY(find_or_prepare(comm, key, &call, call_blocks(event_p) ? NULL : &moved, &prepared));
 	st = moved ? start_moved(comm, prepared, key, &call, event_p)
 	           : start_prepared(comm, prepared, &call, event_p, NULL);
 	prepared_release(prepared);
