@@ -6,15 +6,12 @@
  * speaks at the warning time, and the deadline ends the call. */
 #include "api/call.h"
 
-#include "api/bootstrap.h"
-#include "base/config.h"
 #include "base/log.h"
 #include "exec/submit.h"
 #include "base/fork.h"
 #include "exec/progress.h"
 #include "exec/thread.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -176,101 +173,6 @@ choir_status call_takes_no_options(const char *call, const choir_call *read)
 	return error_set(CHOIR_ARGUMENT, "%s: takes no options, and was given '%s'", call, read->options);
 }
 
-/* Those before FIRST_DENSE are not for dense collectives only. */
-enum { FIRST_DENSE = 2 };
-static const char *const option_keys[] = {
-	"algorithm",
-	"order",
-	"method",
-	"collectiveImplementation",
-	"useSynclessCollectives",
-	"topology",
-	"link",
-	"maxBytesPerTile",
-	"chunk_bytes",
-	"bucket_bytes",
-	"syncful.maxBroadcastSize",
-	"syncful.useOptimisedLayout",
-	"result",
-};
-enum { N_KEYS = sizeof option_keys / sizeof *option_keys };
-
-static const char *option_key(size_t i)
-{
-	return option_keys[i];
-}
-
-/* The next "key=value" of the text. */
-static choir_status next_option(const char *call, const char **at, char *key, char *value, size_t room)
-{
-	size_t n = 0;
-
-	while (**at == ' ' || **at == ',')
-		++*at;
-	for (; **at != '\0' && **at != '=' && **at != ',' && n + 1 < room; ++*at)
-		if (**at != ' ')
-			key[n++] = *(*at);
-	key[n] = '\0';
-	if (n == 0 && **at == '\0')
-		return CHOIR_SUCCESS;
-	if (**at != '=')
-		return error_set(CHOIR_ARGUMENT, "%s: option '%s' has no value", call, key);
-	for (++*at, n = 0; **at != '\0' && **at != ',' && n + 1 < room; ++*at)
-		if (**at != ' ')
-			value[n++] = *(*at);
-	value[n] = '\0';
-	for (size_t i = 0; i < N_KEYS; i++)
-		if (strcmp(key, option_keys[i]) == 0)
-			return CHOIR_SUCCESS;
-	return error_set(CHOIR_ARGUMENT, "%s: no option is called '%s'; the nearest is '%s'", call, key,
-	                 config_nearest(key, option_key, N_KEYS));
-}
-
-choir_status call_option(const char *call, const char *options, const char *key, char *value, size_t room, bool *found)
-{
-	char each[64], text[64];
-
-	*found = false;
-	for (const char *at = options; at != NULL && *at != '\0';) {
-		TRY(next_option(call, &at, each, text, sizeof each));
-		if (strcmp(each, key) == 0) {
-			snprintf(value, room, "%s", text);
-			*found = true;
-		}
-	}
-	return CHOIR_SUCCESS;
-}
-
-choir_status call_takes_no_dense_options(const char *call, const choir_call *read)
-{
-	char key[64], value[64];
-
-	for (const char *at = read->options; at != NULL && *at != '\0';) {
-		TRY(next_option(call, &at, key, value, sizeof key));
-		for (size_t i = FIRST_DENSE; i < N_KEYS; i++)
-			if (strcmp(key, option_keys[i]) == 0)
-				return error_set(CHOIR_ARGUMENT, "%s: option %s is for dense collectives", call, key);
-	}
-	return CHOIR_SUCCESS;
-}
-
-choir_status call_order(const char *call, const choir_comm *comm, const choir_call *given, bool *ranks_p)
-{
-	char order[64];
-	bool found;
-
-	*ranks_p = comm->order_ranks;
-	TRY(call_option(call, given->options, "order", order, sizeof order, &found));
-	if (!found)
-		TRY(call_option(call, comm->options, "order", order, sizeof order, &found));
-	if (!found)
-		return CHOIR_SUCCESS;
-	*ranks_p = strcmp(order, "ranks") == 0;
-	if (!*ranks_p && strcmp(order, "any") != 0)
-		return error_set(CHOIR_ARGUMENT, "%s: option order is '%s': 'ranks' or 'any' is wanted", call, order);
-	return CHOIR_SUCCESS;
-}
-
 /* Was the sibling used last by that thread (0: by none yet), and does it lack the call that would match comm's? */
 static bool lacks_call(struct choir_comm *comm, struct choir_comm *sibling, uint64_t user, uint64_t seq)
 {
@@ -321,8 +223,7 @@ choir_status call_may_block(const char *call, choir_comm *comm, bool pair)
 		return CHOIR_SUCCESS;
 	return error_set(CHOIR_WOULD_DEADLOCK,
 	                 "%s: rank %d would block for rank %d, which this thread drives too: put the calls of both "
-	                 "between choir_group_begin and "
-	                 "choir_group_end, or take events",
+	                 "between choir_group_begin and choir_group_end, or take events",
 	                 call, comm->rank, other);
 }
 
@@ -342,8 +243,7 @@ static choir_status wait_for(const char *call, struct choir_comm *comm, choir_ev
 	if (other >= 0)
 		log_text(LOG_WARNING,
 		         "%s: %s: rank %d waits for rank %d, which no thread has called for yet: if this thread drives "
-		         "both, put their calls between "
-		         "choir_group_begin and choir_group_end, or take events",
+		         "both, put their calls between choir_group_begin and choir_group_end, or take events",
 		         comm->name, call, comm->rank, other);
 	return choir_event_wait(event, -1);
 }

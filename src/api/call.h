@@ -52,15 +52,8 @@ static inline unsigned call_takes(const struct call_key *key)
 /* call_read: the caller's choir_call (NULL = defaults) checked and completed.  takes: of enum call_takes. */
 choir_status call_read(const char *call, const choir_call *given, unsigned takes, choir_call *out);
 
-/* call_takes_no_options: ARGUMENT if the caller gave some.  call_takes_no_dense_options: of those that are for dense
- * collectives only. */
+/* call_takes_no_options: ARGUMENT if the caller gave some. */
 choir_status call_takes_no_options(const char *call, const choir_call *read);
-choir_status call_takes_no_dense_options(const char *call, const choir_call *read);
-
-/* call_order: must the call fold in rank order ("order=ranks", "order=any"; else as the comm does)?  call_option: the
- * last value of a key. */
-choir_status call_order(const char *call, const choir_comm *comm, const choir_call *given, bool *ranks_p);
-choir_status call_option(const char *call, const char *options, const char *key, char *value, size_t room, bool *found);
 
 /* call_start: hands a run over: waits for it if event_p is NULL (outside a group), else gives the event.  Takes the
  * run, also on failure.  filled: how filling the run went; a failure is returned, and the run discarded. */

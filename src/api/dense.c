@@ -194,7 +194,7 @@ choir_status dense_part(struct dense *d, const choir_call *call, const struct de
 	struct bound *bound = &out->bound;
 
 	if (collective_has(d->collective, TRAIT_REDUCES))
-		TRY(call_order(d->call, d->comm, call, &d->order_ranks));
+		TRY(options_order(d->call, d->comm, call, &d->order_ranks));
 	TRY(place_reductions(d, prepared));
 	dense_plan_describe(d, &bound->in);
 	TRY(dense_buffers_bind(d, bound, prepared));

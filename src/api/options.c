@@ -59,7 +59,7 @@ static choir_status find(const char *call, const char *const texts[2], const cha
 {
 	*found = *of_comm = false;
 	for (int i = 0; i < 2 && !*found; i++) {
-		TRY(call_option(call, texts[i], key, value, VALUE_BYTES, found));
+		TRY(options_find(call, texts[i], key, value, VALUE_BYTES, found));
 		*of_comm = *found && i == 1;
 	}
 	return CHOIR_SUCCESS;
@@ -189,6 +189,22 @@ choir_status options_read(const char *call, const choir_comm *comm, const choir_
 	return CHOIR_SUCCESS;
 }
 
+choir_status options_order(const char *call, const choir_comm *comm, const choir_call *given, bool *ranks_p)
+{
+	const char *const texts[2] = { given->options, comm->options };
+	char order[VALUE_BYTES];
+	bool found, of_comm;
+
+	*ranks_p = comm->order_ranks;
+	TRY(find(call, texts, "order", order, &found, &of_comm));
+	if (!found)
+		return CHOIR_SUCCESS;
+	*ranks_p = strcmp(order, "ranks") == 0;
+	if (!*ranks_p && strcmp(order, "any") != 0)
+		return error_set(CHOIR_ARGUMENT, "%s: option order is '%s': 'ranks' or 'any' is wanted", call, order);
+	return CHOIR_SUCCESS;
+}
+
 choir_status options_check(const char *call, const char *text)
 {
 	const char *const texts[2] = { NULL, text };
@@ -200,7 +216,7 @@ choir_status options_check(const char *call, const char *text)
 	for (int i = 0; i < 2; i++) {
 		bool known = false;
 
-		TRY(call_option(call, text, i == 0 ? "algorithm" : "method", name, sizeof name, &found));
+		TRY(options_find(call, text, i == 0 ? "algorithm" : "method", name, sizeof name, &found));
 		if (!found || strcmp(name, "auto") == 0)
 			continue;
 		for (int c = 0; c < N_COLLECTIVES; c++)

@@ -39,7 +39,15 @@ uint64_t options_said(const struct dense_options *options);
 choir_status options_choose(const char *call, const choir_comm *comm, const struct dense_options *options,
                             const struct algo_in *in, const struct algorithm **out_p);
 
+/* options_order: must the call fold in rank order ("order=ranks", "order=any"; else as the comm does)?  ARGUMENT. */
+choir_status options_order(const char *call, const choir_comm *comm, const choir_call *given, bool *ranks_p);
+
 /* options_check: the text of a comm's options.  ARGUMENT. */
 choir_status options_check(const char *call, const char *text);
+
+/* In options_text.c.  options_find: the last value of a key.  options_none_dense: ARGUMENT if one of the options is for
+ * dense collectives only. */
+choir_status options_find(const char *call, const char *text, const char *key, char *value, size_t room, bool *found);
+choir_status options_none_dense(const char *call, const char *text);
 
 #endif

@@ -94,7 +94,7 @@ static choir_status predict(struct dense *d, const choir_call *call, double *sec
 		if (d->op == CHOIR_OP_LOCAL)
 			return error_set(CHOIR_UNSUPPORTED, "%s: the operator local moves nothing between ranks",
 			                 function);
-		TRY(call_order(function, d->comm, call, &d->order_ranks));
+		TRY(options_order(function, d->comm, call, &d->order_ranks));
 	}
 	dense_plan_describe(d, &in);
 	in.send_direct = in.recv_direct = true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* sparse_allreduce: a script of the sparse room, started like any other call. */
-#include "api/call.h"
+#include "api/options.h"
 #include "api/request.h"
 #include "exec/record.h"
 
@@ -107,10 +107,10 @@ static choir_status read_call(choir_comm *comm, struct sparse_call *sparse, cons
 
 	sparse->factor = call->factor;
 	TRY(read_attr(attr, &sparse->attr));
-	TRY(call_takes_no_dense_options(function, call));
-	TRY(call_option(function, call->options, "algorithm", algorithm, ALGORITHM_BYTES, &named));
+	TRY(options_none_dense(function, call->options));
+	TRY(options_find(function, call->options, "algorithm", algorithm, ALGORITHM_BYTES, &named));
 	sparse->algorithm = named && strcmp(algorithm, "auto") != 0 ? algorithm : NULL;
-	TRY(call_order(function, comm, call, &order_ranks));
+	TRY(options_order(function, comm, call, &order_ranks));
 	TRY(sparse_check(comm->device, comm->n, sparse));
 	return order_ranks ? check_order(sparse) : CHOIR_SUCCESS;
 }
