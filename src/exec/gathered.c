@@ -6,7 +6,6 @@
 #include "base/arithmetic.h"
 #include "dev/launch.h"
 #include "exec/device_memory.h"
-#include "exec/shadow.h"
 
 #include <stdio.h>
 
@@ -211,7 +210,7 @@ choir_status gathered_fill(struct run *run, cl_event *event_p)
 	if (run->lists_gathered || (bound->gathered == NULL && bound->scattered == NULL))
 		return CHOIR_SUCCESS;
 	TRY(make_room(run));
-	if (bound->gathered != NULL && shadow_plan_reads_send(run->plan))
+	if (bound->gathered != NULL && run->plan->reads_send)
 		TRY(start(run, bound->gathered, &bound->send, false, bound->send_shadow ? NULL : event_p));
 	run->lists_gathered = true;
 	return CHOIR_SUCCESS;
@@ -222,7 +221,7 @@ choir_status gathered_empty(struct run *run, cl_event *event_p)
 	if (!run->lists_gathered)
 		return CHOIR_SUCCESS;
 	run->lists_gathered = false;
-	if (run->bound.scattered == NULL || !shadow_plan_writes_recv(run->plan))
+	if (run->bound.scattered == NULL || !run->plan->writes_recv)
 		return CHOIR_SUCCESS;
 	return start(run, run->bound.scattered, &run->bound.recv, true, event_p);
 }

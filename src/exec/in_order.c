@@ -107,18 +107,6 @@ static bool do_step(struct run *run, const struct operand_table *table, uint32_t
 	return done;
 }
 
-/* Do times teach how peers' data is to be written (exec/nt_plan.h)?  Of longer plans that write some. */
-static bool is_timed(const struct run *run)
-{
-	const struct plan *plan = run->plan;
-
-	for (uint32_t i = 0; i < plan->n_steps && run->bound.in.bytes >= NT_LEAST_BYTES; i++)
-		if (plan->steps[i].dst.buf == PLAN_SLOT || plan->steps[i].dst.buf == PLAN_PEER_RECV ||
-		    plan->steps[i].n_more > 0)
-			return true;
-	return false;
-}
-
 /* Nothing was mapped. */
 static void end(struct run *run)
 {
@@ -138,8 +126,8 @@ static void collective_in_order(struct run *run)
 		return;
 	run->nt.on = false;
 	run->nt.entry = -1;
-	if (is_timed(run))
-		nt_plan_begin(run);
+	if (run->bound.in.bytes >= NT_LEAST_BYTES && run->plan->tells_peers)
+		nt_plan_begin(run); /* times teach how peers' data is to be written */
 	operand_table_bind(table, run);
 	for (; i < n && do_step(run, table, i); i++)
 		if (run->plan->steps[i].kind == PLAN_PUBLISH)

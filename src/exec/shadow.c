@@ -32,31 +32,6 @@ uint64_t shadow_bytes(const struct run *run)
 	return LINE_BYTES + recv_off(bound) + (bound->recv_shadow ? round_up(bound->recv.bytes, LINE_BYTES) : 0);
 }
 
-bool shadow_plan_reads_send(const struct plan *plan)
-{
-	for (uint32_t i = 0; i < plan->n_steps; i++)
-		for (uint32_t k = 0; k < plan->steps[i].n_src; k++)
-			if (plan->refs[plan->steps[i].src_first + k].buf == PLAN_SEND && plan->steps[i].len > 0)
-				return true;
-	return false;
-}
-
-bool shadow_plan_writes_recv(const struct plan *plan)
-{
-	for (uint32_t i = 0; i < plan->n_steps; i++) {
-		const struct plan_step *step = &plan->steps[i];
-		bool writes = step->kind != PLAN_SEND_MSG && step->kind != PLAN_PUBLISH && step->kind != PLAN_AWAIT &&
-		              step->len > 0;
-
-		if (writes && step->dst.buf == PLAN_RECV)
-			return true;
-		for (uint32_t k = 0; k < step->n_more; k++)
-			if (plan->refs[step->more_first + k].buf == PLAN_RECV)
-				return true;
-	}
-	return false;
-}
-
 static void place(struct run *run)
 {
 	struct bound *bound = &run->bound;
@@ -71,7 +46,7 @@ static void place(struct run *run)
 /* In place a part of RECV may stay as it is, which all of RECV is copied with. */
 static bool needs_send(const struct run *run)
 {
-	return shadow_plan_reads_send(run->plan) || (run->bound.send_in_recv && shadow_plan_writes_recv(run->plan));
+	return run->plan->reads_send || (run->bound.send_in_recv && run->plan->writes_recv);
 }
 
 /* Behind the kernel that gathers, or before the one that scatters, on their queue. */
@@ -113,7 +88,7 @@ choir_status shadow_empty(struct run *run, cl_event *event_p)
 
 	if (!run->shadows_filled)
 		return CHOIR_SUCCESS;
-	if (run->bound.recv_shadow && shadow_plan_writes_recv(run->plan))
+	if (run->bound.recv_shadow && run->plan->writes_recv)
 		TRY(event_p != NULL ? start_write(run, event_p)
 		                    : dev_stage_write_now(run->comm->device, recv, 0, recv->ptr, recv->bytes));
 	run->shadows_filled = false;

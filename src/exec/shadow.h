@@ -17,7 +17,4 @@ choir_status shadow_fill(struct run *run, cl_event *event_p);
 choir_status shadow_empty(struct run *run, cl_event *event_p);
 void shadow_drop(struct run *run);
 
-bool shadow_plan_reads_send(const struct plan *plan);
-bool shadow_plan_writes_recv(const struct plan *plan);
-
 #endif

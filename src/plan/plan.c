@@ -85,6 +85,13 @@ static bool add_ref(struct plan *plan, struct plan_ref ref)
 	return true;
 }
 
+static void note_target(struct plan *plan, struct plan_ref dst, bool has_length)
+{
+	plan->writes_slot |= dst.buf == PLAN_SLOT;
+	plan->writes_recv |= dst.buf == PLAN_RECV && has_length;
+	plan->tells_peers |= dst.buf == PLAN_SLOT || dst.buf == PLAN_PEER_RECV;
+}
+
 void plan_source(struct plan *plan, struct plan_ref src)
 {
 	plan->pending_refs += add_ref(plan, src);
@@ -93,7 +100,8 @@ void plan_source(struct plan *plan, struct plan_ref src)
 void plan_target(struct plan *plan, struct plan_ref dst)
 {
 	plan->pending_more += add_ref(plan, dst);
-	plan->writes_slot |= dst.buf == PLAN_SLOT;
+	note_target(plan, dst, true);
+	plan->tells_peers = true;
 }
 
 /* Appends step with the pending sources, destinations and deps. */
@@ -111,7 +119,9 @@ static plan_id append(struct plan *plan, struct plan_step step, const plan_id *d
 	step.n_more = plan->pending_more;
 	step.more_first = step.src_first - plan->pending_more;
 	plan->peers |= is_of_peer(step.dst);
-	plan->writes_slot |= step.dst.buf == PLAN_SLOT;
+	note_target(plan, step.dst, step.len > 0);
+	for (uint32_t i = 0; i < step.n_src && step.len > 0; i++)
+		plan->reads_send |= plan->refs[step.src_first + i].buf == PLAN_SEND;
 	plan->pending_deps = plan->pending_refs = plan->pending_more = 0;
 	plan->steps[plan->n_steps] = step;
 	return plan->n_steps++;

@@ -80,11 +80,13 @@ struct plan {
 	 * slots sets it, and what a call in flight keeps of the ring is that much */
 	uint64_t slot_used;
 	uint64_t elem_bytes;
-	bool messages;    /* a step sends or receives */
-	bool awaits;      /* a step waits for a phase */
-	bool peers;       /* a step accesses a peer's buffer */
-	bool writes_slot; /* a step writes to this rank's slot */
-	bool alike;       /* with peers: either all ranks are in place or none */
+	bool messages;                /* a step sends or receives */
+	bool awaits;                  /* a step waits for a phase */
+	bool peers;                   /* a step accesses a peer's buffer */
+	bool writes_slot;             /* a step writes to this rank's slot */
+	bool tells_peers;             /* a step writes to that, to a peer's RECV, or to several places */
+	bool reads_send, writes_recv; /* of steps that have a length */
+	bool alike;                   /* with peers: either all ranks are in place or none */
 	/* with peers: every buffer is a cl_mem of one context, SCRATCH and SLOT too: Note [device plans] in
 	 * algo/device.h */
 	bool device;
