@@ -171,8 +171,7 @@ static bool start_again(choir_comm *comm, struct call_key *key, const choir_call
 		return false;
 	comm_see_poison(comm);
 	prepared = call_cache_find(comm, key);
-	if (prepared == NULL || !prepared->may_inline ||
-	    atomic_load_explicit(&comm->failure.status, memory_order_relaxed) != CHOIR_SUCCESS) {
+	if (prepared == NULL || !prepared->may_inline || comm_has_failed(comm)) {
 		inline_leave(comm);
 		return false;
 	}

@@ -171,8 +171,7 @@ static bool check_run(struct run *run, int64_t now)
 
 static bool may_check(const struct run *run)
 {
-	return run->state != RUN_ENDED && run->state != RUN_JOB &&
-	       atomic_load(&run->comm->failure.status) == CHOIR_SUCCESS;
+	return run->state != RUN_ENDED && run->state != RUN_JOB && !comm_has_failed(run->comm);
 }
 
 /* Those that can move, and some of the others: the deadline of a call begins when its deps are complete, whether it
@@ -198,8 +197,7 @@ static void advance_queued(struct choir_comm *comm)
 {
 	struct flight *flight = &comm->engine.flight;
 
-	for (size_t i = QUEUE_COLLECTIVES + 1;
-	     i < flight->n_queues && atomic_load(&comm->failure.status) == CHOIR_SUCCESS; i++)
+	for (size_t i = QUEUE_COLLECTIVES + 1; i < flight->n_queues && !comm_has_failed(comm); i++)
 		flight_advance_queued(flight, i, engine_advance);
 }
 

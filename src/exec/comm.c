@@ -77,7 +77,7 @@ void comm_take_poison(struct choir_comm *comm)
 	char text[ERROR_TEXT_BYTES];
 	choir_status st;
 
-	if (atomic_load_explicit(&comm->failure.status, memory_order_relaxed) != CHOIR_SUCCESS)
+	if (comm_has_failed(comm))
 		return;
 	st = arena_poisoned(comm->arena, text, sizeof text);
 	if (st != CHOIR_SUCCESS)
@@ -112,7 +112,7 @@ static bool set_failure(struct choir_comm *comm, choir_status status, const char
 	bool first;
 
 	pthread_mutex_lock(&comm->failure.lock);
-	first = atomic_load(&comm->failure.status) == CHOIR_SUCCESS;
+	first = !comm_has_failed(comm);
 	if (first) {
 		snprintf(comm->failure.text, sizeof comm->failure.text, "%s", text);
 		atomic_store_explicit(&comm->failure.status, status, memory_order_release);

@@ -160,6 +160,12 @@ static inline struct arena_control *comm_control(const struct choir_comm *comm, 
 	return &comm->controls[local_rank];
 }
 
+/* comm_symmetric_changes: how often the memory that the ranks share has changed so far. */
+static inline uint64_t comm_symmetric_changes(const struct choir_comm *comm)
+{
+	return atomic_load_explicit(&comm->symmetric.changes, memory_order_acquire);
+}
+
 /* comm_by_kernels: does the device reduce, not the host? */
 static inline bool comm_by_kernels(const struct choir_comm *comm)
 {
@@ -187,6 +193,12 @@ static inline void comm_see_poison(struct choir_comm *comm)
 {
 	if (comm->poison != NULL && poison_is_set(comm->poison))
 		comm_take_poison(comm);
+}
+
+/* comm_has_failed: here, as far as this rank knows; its sentence is there. */
+static inline bool comm_has_failed(const struct choir_comm *comm)
+{
+	return atomic_load_explicit(&comm->failure.status, memory_order_acquire) != CHOIR_SUCCESS;
 }
 
 /* comm_failure: SUCCESS, or the sticky failure with its sentence as last error. */

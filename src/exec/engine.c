@@ -257,9 +257,9 @@ bool engine_drive(struct choir_comm *comm, bool even_if_idle, struct due_job *du
 	moved |= messages_drive(comm, even_if_idle || (held && comm->layout.n_nodes > 1));
 	if (engine->flight.all != NULL) {
 		comm_see_poison(comm);
-		if (atomic_load(&comm->failure.status) == CHOIR_SUCCESS)
+		if (!comm_has_failed(comm))
 			moved |= advance_eligible(comm) || note_device_work(comm);
-		if (atomic_load(&comm->failure.status) != CHOIR_SUCCESS)
+		if (comm_has_failed(comm))
 			fail_all(comm);
 	}
 	*due_p = take_job(flight_find_job(&engine->flight));

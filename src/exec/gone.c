@@ -130,7 +130,7 @@ static void __attribute__((destructor)) say_end(void)
 	if (!comms_trylock())
 		return;
 	for (struct choir_comm *comm = comms_first(); comm != NULL; comm = comm->listing.next)
-		if (atomic_load(&comm->failure.status) == CHOIR_SUCCESS)
+		if (!comm_has_failed(comm))
 			gone_say(comm, true);
 	comms_unlock();
 }

@@ -228,8 +228,7 @@ static bool advance(struct run *const *runs, size_t n, int idle, size_t *left, c
 /* True if the comm has failed, or another thread's call waits to be driven. */
 static bool is_wanted_elsewhere(const struct choir_comm *comm)
 {
-	return atomic_load_explicit(&comm->failure.status, memory_order_relaxed) != CHOIR_SUCCESS ||
-	       atomic_load_explicit(&comm->submission.has_incoming, memory_order_relaxed);
+	return comm_has_failed(comm) || atomic_load_explicit(&comm->submission.has_incoming, memory_order_relaxed);
 }
 
 /* Note [back-pressure].  A sender that finds no room in the ring of its peer and none in the transport could go on, and
@@ -278,7 +277,7 @@ static choir_status advance_until_done(struct run *const *runs, size_t n, choir_
 			wait_inline(dev_is_cpu(comm->device) && run_waits_for_device(runs[0]));
 		if (idle == WAIT_LOOK_ROUND && wait_cores_taken())
 			break;
-		if (pair && atomic_load_explicit(&comm->failure.status, memory_order_relaxed) != CHOIR_SUCCESS)
+		if (pair && comm_has_failed(comm))
 			break;
 	}
 	if (failed != NULL)

@@ -268,7 +268,7 @@ bool keyed_drive(struct choir_comm *comm, struct run **ordered, struct run **end
 	if (comm->layout.n_nodes > 1)
 		moved = keyed_take_notes(comm, &wakes);
 	pthread_mutex_lock(&keyed->lock);
-	if (atomic_load(&comm->failure.status) == CHOIR_SUCCESS) {
+	if (!comm_has_failed(comm)) {
 		moved |= say_keys(comm, &wakes, &full);
 		moved |= take_ordered(comm, ordered);
 	} else {

@@ -17,7 +17,7 @@ static void fail_transport(struct choir_comm *comm, const char *why)
 	const struct run *oldest = comm->engine.flight.all;
 	char text[ERROR_TEXT_BYTES], called[RUN_TEXT_BYTES] = "no call under way";
 
-	if (atomic_load(&comm->failure.status) != CHOIR_SUCCESS)
+	if (comm_has_failed(comm))
 		return;
 	if (oldest != NULL)
 		run_call_text(oldest, called, sizeof called);
@@ -44,8 +44,7 @@ bool messages_drive(struct choir_comm *comm, bool even_if_idle)
 		fail_transport(comm, error_text());
 	if (atomic_load_explicit(&inbox->overflow, memory_order_relaxed))
 		fail_transport(comm, "messages of more than 1 GiB came for calls that this rank has not made yet");
-	if (atomic_load_explicit(&inbox->has_mismatch, memory_order_acquire) &&
-	    atomic_load(&comm->failure.status) == CHOIR_SUCCESS)
+	if (atomic_load_explicit(&inbox->has_mismatch, memory_order_acquire) && !comm_has_failed(comm))
 		fail_mismatch(comm, &inbox->mismatch);
 	liveness_answer(comm);
 	return moved; /* a failed comm too: the news of it must get out */

@@ -103,7 +103,7 @@ void operand_find_peer(struct run *run, int local_rank)
 {
 	struct choir_comm *comm = run->comm;
 	const struct arena_lane *lane = comm_lane(comm, local_rank, run->lane);
-	uint64_t changes = atomic_load_explicit(&comm->symmetric.changes, memory_order_acquire);
+	uint64_t changes = comm_symmetric_changes(comm);
 
 	if (!run->bound.lists && operand_knows_peer(run, local_rank))
 		return;

@@ -34,7 +34,7 @@ static inline bool operand_knows_peer(const struct run *run, int local_rank)
 	const struct run_peer *peer = &run->peers[local_rank];
 
 	return peer->send_address == lane->send_address && peer->recv_address == lane->recv_address &&
-	       peer->changes == atomic_load_explicit(&run->comm->symmetric.changes, memory_order_acquire);
+	       peer->changes == comm_symmetric_changes(run->comm);
 }
 
 #endif

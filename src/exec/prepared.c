@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Note [what may change].  A key is equal if every argument is: addresses, handles, lengths, and the contents of lists.
  * Two things may change behind equal arguments, and both are counted where they happen: the memory that the ranks share
- * (symmetric_changes), and a cl_mem that dies, whose handle may come back as another memory's (dev_deaths).  A cl_mem
- * that is retained cannot die.  What is behind an SVM or USM pointer is looked at each time.  Calls of other ranks are
- * compared as ever. */
+ * (comm_symmetric_changes), and a cl_mem that dies, whose handle may come back as another memory's (dev_deaths).  A
+ * cl_mem that is retained cannot die.  What is behind an SVM or USM pointer is looked at each time.  Calls of other
+ * ranks are compared as ever. */
 #include "exec/prepared.h"
 
 #include "base/user_op.h"
@@ -12,11 +12,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-static uint64_t changes_of(const struct choir_comm *comm)
-{
-	return atomic_load_explicit(&comm->symmetric.changes, memory_order_acquire);
-}
 
 choir_status prepared_create(const struct choir_comm *comm, const struct call_key *key, size_t n_parts,
                              struct prepared **out_p)
@@ -30,7 +25,7 @@ choir_status prepared_create(const struct choir_comm *comm, const struct call_ke
 	atomic_init(&prepared->refs, 1);
 	prepared->n_parts = n_parts;
 	prepared->reusable = prepared->reusable_if_retained = true;
-	prepared->changes = changes_of(comm);
+	prepared->changes = comm_symmetric_changes(comm);
 	prepared->deaths = dev_deaths();
 	st = call_key_copy(key, comm->n, &prepared->key, &prepared->room);
 	if (st != CHOIR_SUCCESS) {
@@ -68,7 +63,7 @@ bool prepared_is_valid(const struct choir_comm *comm, const struct prepared *pre
 {
 	bool lasts = retained ? prepared->reusable_if_retained : prepared->reusable && prepared->deaths == dev_deaths();
 
-	return lasts && prepared->changes == changes_of(comm);
+	return lasts && prepared->changes == comm_symmetric_changes(comm);
 }
 
 static unsigned char *address_of(const choir_buffer *buffer)

@@ -24,15 +24,10 @@ static bool are_callers(const struct plan_ref *refs, uint32_t n)
 	return callers;
 }
 
-static uint64_t changes_of(const struct run *run)
-{
-	return atomic_load_explicit(&run->comm->symmetric.changes, memory_order_acquire);
-}
-
 /* Has every peer said the addresses of the call before?  The rank's own are those of its part. */
 static bool is_known(const struct run *run, const struct span_table *table)
 {
-	bool known = table->changes == changes_of(run);
+	bool known = table->changes == comm_symmetric_changes(run->comm);
 
 	for (int i = 0; i < run->comm->node_size && known; i++)
 		known = i == run->comm->local_rank ||
@@ -43,7 +38,7 @@ static bool is_known(const struct run *run, const struct span_table *table)
 
 static void begin_anew(const struct run *run, struct span_table *table)
 {
-	table->changes = changes_of(run);
+	table->changes = comm_symmetric_changes(run->comm);
 	for (int i = 0; i < run->comm->node_size; i++)
 		memcpy(&table->addresses[(size_t)i * table->n], run->peers[i].send_addresses,
 		       table->n * sizeof *table->addresses);

@@ -78,8 +78,7 @@ bool submit_number(struct run *const *runs, int n)
 	bool accepted;
 
 	pthread_mutex_lock(&submission->lock);
-	accepted = submission->incoming == NULL && !submission->closing &&
-	           atomic_load_explicit(&comm->failure.status, memory_order_relaxed) == CHOIR_SUCCESS;
+	accepted = submission->incoming == NULL && !submission->closing && !comm_has_failed(comm);
 	accepted &= submission->next_seq + (uint64_t)n <= ARENA_LAST_SEQ;
 	for (int i = 0; i < n && accepted; i++)
 		give_number(runs[i]);
@@ -155,7 +154,7 @@ choir_status submit_parts(struct run *const *parts, size_t n)
 
 	pthread_mutex_lock(&submission->lock);
 	numbers_used_up = !parts[0]->bound.pair && submission->next_seq + n > ARENA_LAST_SEQ;
-	if (submission->closing || numbers_used_up || atomic_load(&comm->failure.status) != CHOIR_SUCCESS) {
+	if (submission->closing || numbers_used_up || comm_has_failed(comm)) {
 		pthread_mutex_unlock(&submission->lock);
 		return refuse(parts, n, numbers_used_up);
 	}
