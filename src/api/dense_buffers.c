@@ -55,10 +55,8 @@ static choir_status check_buffers(const struct dense *d, struct algo_in *in)
 static void note_lasting(choir_device *device, struct prepared *prepared, choir_buffer buffer, uint64_t bytes,
                          const struct dev_access *access)
 {
-	bool host = bytes == 0 || buffer.kind == CHOIR_BUFFER_HOST, mem = buffer.kind == CHOIR_BUFFER_MEM;
-
-	prepared->reusable &= host || (mem && (access->direct || dev_watch_death(device, buffer.base)));
-	prepared->reusable_if_retained &= host || mem;
+	prepared->reusable &= bytes == 0 || prepared_lasts(device, buffer, access);
+	prepared->reusable_if_retained &= bytes == 0 || prepared_lasts_if_kept(buffer);
 }
 
 /* Do blocks that lie apart leave bytes between them that a copy of the whole would write over? */

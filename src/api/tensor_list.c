@@ -3,6 +3,7 @@
 
 #include "api/call.h"
 #include "api/tensor_sort.h"
+#include "exec/prepared.h"
 #include "exec/symmetric.h"
 
 #include <stdlib.h>
@@ -20,11 +21,6 @@ static void destroy(struct segments_owner *owner)
 	free(list->addresses);
 	free(list->padding);
 	free(list);
-}
-
-static bool same_buffer(const choir_buffer *a, const choir_buffer *b)
-{
-	return a->base == b->base && a->offset_bytes == b->offset_bytes && a->kind == b->kind;
 }
 
 /* One block's bytes, added to those of the list. */
@@ -55,23 +51,14 @@ static choir_status check_each(choir_device *device, struct tensor_list *list)
 			return error_set(CHOIR_ARGUMENT, "tensors[%zu]: no data type has number %d", i, (int)t->dtype);
 		TRY(measure(list, i, elem));
 		st = dev_range(device, "send", t->send, tensor_list_bytes(list, t, list->send_holds), elem);
-		if (st == CHOIR_SUCCESS && (!same_buffer(&t->send, &recv) || list->recv_holds > list->send_holds))
+		if (st == CHOIR_SUCCESS &&
+		    (!call_key_same_buffer(&t->send, &recv) || list->recv_holds > list->send_holds))
 			st = dev_range(device, "recv", recv, tensor_list_bytes(list, t, list->recv_holds), elem);
 		if (st != CHOIR_SUCCESS)
 			return error_prefix(st, "tensors[%zu]", i);
 		list->hash = XXH64(words, sizeof words, list->hash);
 	}
 	return CHOIR_SUCCESS;
-}
-
-/* Note [what may change] in exec/prepared.c. */
-static void note_lasting(choir_device *device, struct tensor_list *list, const choir_buffer *buffer,
-                         const struct dev_access *access)
-{
-	bool host = buffer->kind == CHOIR_BUFFER_HOST, mem = buffer->kind == CHOIR_BUFFER_MEM;
-
-	list->reusable = list->reusable && (host || (mem && (access->direct || dev_watch_death(device, buffer->base))));
-	list->reusable_if_retained &= host || mem;
 }
 
 /* What the segments of one side of a bucket are put into. */
@@ -97,7 +84,8 @@ static choir_status add_segment(const struct choir_comm *comm, struct tensor_lis
 	if (side->holds == 0) /* peers' segments are as long */
 		return CHOIR_SUCCESS;
 	TRY(dev_resolve(comm->device, buffer, segment->bytes, side->write, access));
-	note_lasting(comm->device, list, &buffer, access);
+	list->reusable = list->reusable && prepared_lasts(comm->device, buffer, access);
+	list->reusable_if_retained &= prepared_lasts_if_kept(buffer);
 	all->direct &= access->direct;
 	side->addresses[all->n - 1] = symmetric_address(comm, access);
 	if (side->addresses[all->n - 1] == 0)

@@ -66,6 +66,19 @@ bool prepared_is_valid(const struct choir_comm *comm, const struct prepared *pre
 	return lasts && prepared->changes == comm_symmetric_changes(comm);
 }
 
+/* A cl_mem with a direct pointer is watched already. */
+bool prepared_lasts(choir_device *device, choir_buffer buffer, const struct dev_access *access)
+{
+	if (buffer.kind != CHOIR_BUFFER_MEM)
+		return buffer.kind == CHOIR_BUFFER_HOST;
+	return access->direct || dev_watch_death(device, buffer.base);
+}
+
+bool prepared_lasts_if_kept(choir_buffer buffer)
+{
+	return buffer.kind == CHOIR_BUFFER_HOST || buffer.kind == CHOIR_BUFFER_MEM;
+}
+
 static unsigned char *address_of(const choir_buffer *buffer)
 {
 	return (unsigned char *)buffer->base + buffer->offset_bytes;
