@@ -134,7 +134,7 @@ bool ending_wait_inside(struct ending *e)
 	if (e->kind == ENDS_SENDRECV)
 		return choir_recv(comm, choir_host(e->out), ENDING_COUNT, CHOIR_I32, left, NULL, NULL) == CHOIR_SUCCESS;
 	for (int rank = 0; rank < comm->n; rank++)
-		while (rank != comm->rank &&
+		while (rank != comm->rank && rank != e->who &&
 		       atomic_load(&arena_control(comm->arena, comm->layout.local_rank_of[rank])->submitted) <=
 		           comm->submission.next_seq)
 			sched_yield();

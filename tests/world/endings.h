@@ -45,7 +45,7 @@ void ending_free(struct ending *ending);
 
 choir_status ending_call(struct ending *ending);
 
-/* ending_wait_inside: for who goes: until all others are in the next call. */
+/* ending_wait_inside: until all ranks but this one and the one that goes are in the next call. */
 bool ending_wait_inside(struct ending *ending);
 
 /* ending_shorten: the comm's calls, this one too, have such a deadline from now on. */

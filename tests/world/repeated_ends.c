@@ -6,14 +6,12 @@
 
 #include <stdio.h>
 
-/* CROWD_LATE_MS: both of two waiting ranks have made their call by then. */
-enum { LATE_MS = 60, CROWD_LATE_MS = 1000 };
+enum { LATE_MS = 60 };
 
 struct plot {
 	enum ending_kind kind;
 	bool aborts; /* else says nothing any more */
 	int who;
-	int64_t late_ms;
 	bool yes[ENDING_RANKS];
 };
 
@@ -30,22 +28,32 @@ static bool all(struct ending *ending, bool yes)
 	return every;
 }
 
+/* One rank's patience ends, and of two that wait the other learns it from that one.  It calls last: who has not called
+ * by then is named. */
+static void lose_patience(struct ending *ending)
+{
+	ending_shorten(ending, LATE_MS);
+	if (choir_comm_size(ending->comm) > 2)
+		(void)ending_wait_inside(ending);
+}
+
 static void goes(struct world *world, int rank, choir_comm *comm, void *arg)
 {
 	struct plot *plot = arg;
 	struct ending e = { .comm = comm, .kind = plot->kind, .who = plot->who, .all = all, .ctx = plot };
+	bool tells = !plot->aborts && rank == (plot->who + 1) % world->n;
 	const char *wrong = NULL;
 	char words[64];
 
 	if (!ending_begin(&e))
 		world_fail(world, rank, "kind %d: %s", (int)plot->kind, choir_last_error());
-	if (!plot->aborts)
-		ending_shorten(&e, plot->late_ms);
 	line_up();
+	if (tells)
+		lose_patience(&e);
 	snprintf(words, sizeof words, plot->aborts ? "aborted by rank %d" : "waits for rank %d", plot->who);
-	if (rank != plot->who) /* of two that wait, one may learn it from the other */
-		wrong = ending_check(&e, plot->aborts ? CHOIR_ABORTED : CHOIR_TIMEOUT, words,
-		                     plot->aborts || world->n > 2 ? 0 : plot->late_ms, 10000);
+	if (rank != plot->who)
+		wrong =
+		    ending_check(&e, plot->aborts ? CHOIR_ABORTED : CHOIR_TIMEOUT, words, tells ? LATE_MS : 0, 10000);
 	else if (plot->aborts)
 		CHECK(ending_wait_inside(&e) && choir_comm_abort(comm) == CHOIR_SUCCESS);
 	if (wrong != NULL)
@@ -62,12 +70,10 @@ void test_repeated_ends(void **state)
 		for (int aborts = 0; aborts < 2; aborts++) {
 			struct plot plot = { .kind = (enum ending_kind)kind,
 				             .aborts = aborts,
-				             .who = (kind + aborts) % 2,
-				             .late_ms = LATE_MS };
+				             .who = (kind + aborts) % 2 };
 
 			line_up_run(2, 0, 20000, goes, &plot);
 			plot.who = 2;
-			plot.late_ms = CROWD_LATE_MS;
 			if (kind == ENDS_SUM || kind == ENDS_ALLTOALLV ||
 			    (kind == ENDS_SENDRECV && aborts)) /* else one waits for one that waits */
 				line_up_run(3, 0, 20000, goes, &plot);
