@@ -81,8 +81,7 @@ static bool work_left(struct wait_for *why)
 	return left;
 }
 
-/* This thread drives no more: if it is the last, what it leaves unfinished is the background thread's.  Note [who takes
- * over]. */
+/* This thread drives no more; if it is the last, the background thread has the rest: Note [who takes over]. */
 static void leave_waiters(void)
 {
 	struct wait_for ignored = { .polled = false };
@@ -123,13 +122,6 @@ static bool drive_all_but(const struct choir_comm *mine)
 		if (comm != mine)
 			moved |= drive(comm, true);
 	return moved;
-}
-
-static void check_comms(void)
-{
-	for (struct choir_comm *comm = comms_next(NULL); comm != NULL; comm = comms_next(comm))
-		if (!engine_idle(comm))
-			check_in_flight(comm);
 }
 
 /* The process whose steps alone can end the sleep; BELL_ANY if several comms have something to do. */
@@ -207,7 +199,9 @@ static void check_when_due(struct wait *idle, int64_t now)
 	if (now < idle->next_check_ns)
 		return;
 	if (idle->next_check_ns != 0) {
-		check_comms();
+		for (struct choir_comm *comm = comms_next(NULL); comm != NULL; comm = comms_next(comm))
+			if (!engine_idle(comm))
+				check_in_flight(comm);
 		took = wait_now_ns() - now; /* it looks at all that is in flight */
 	}
 	idle->next_check_ns = now + (took > CHECK_NS / CHECK_SHARE ? took * CHECK_SHARE : CHECK_NS);
@@ -225,8 +219,7 @@ static void stop_waiting(void)
 	leave_waiters();
 }
 
-/* messages: they must be polled.  timed: the wait has an end at which nothing rings, so it sleeps no longer than for
- * messages. */
+/* messages: they must be polled.  timed: the wait's end does not ring, so it sleeps no longer than for messages. */
 static void idle_in(struct wait *idle, const struct choir_comm *comm, choir_event *event, bool messages, bool timed)
 {
 	struct wait_for why = { .polled = messages || timed, .crowded = comm->crowded, .blocking = messages || !timed };
@@ -236,8 +229,7 @@ static void idle_in(struct wait *idle, const struct choir_comm *comm, choir_even
 }
 
 /* Note [waiting while a comm is destroyed].  A waiting thread uses what the comm shares with others until the comm is
- * being destroyed.  From then on the destroying thread drives, and completes every event of a call that was submitted.
- */
+ * being destroyed.  From then on the destroying thread drives, and completes the events of all submitted calls. */
 static bool still_inside(struct choir_comm *comm, bool inside)
 {
 	if (!inside || !atomic_load_explicit(&comm->submission.closing, memory_order_relaxed))
