@@ -162,7 +162,8 @@ static choir_status take_share(struct allotment *a, int local, bool wrap)
 	return CHOIR_SUCCESS;
 }
 
-/* All ranks have their share, or none keeps one. */
+/* All ranks have their share, or none keeps one.  Where the comm has failed meanwhile that is said: a peer that knows
+ * it has given its share back, so it could not be mapped. */
 static choir_status take_shares(struct allotment *a, void **ptrs, cl_mem *mems)
 {
 	struct kept_error failure = { .status = CHOIR_SUCCESS };
@@ -189,7 +190,7 @@ static choir_status take_shares(struct allotment *a, void **ptrs, cl_mem *mems)
 	for (int i = 0; i < a->n_local; i++)
 		if (a->mine[i].status == CHOIR_SUCCESS)
 			symmetric_remove(a->comms[i], ptrs[i]);
-	return failure.status == CHOIR_SUCCESS ? met : error_again(&failure);
+	return met != CHOIR_SUCCESS ? met : error_again(&failure);
 }
 
 static choir_status allot(struct allotment *a, void **ptrs, cl_mem *mems)
