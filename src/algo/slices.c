@@ -18,7 +18,14 @@
  * input k - 1 before phase k + 1, so 2 areas would be enough, and one more for each input that is put further ahead.
  * Result areas: reduce k overwrites result k - areas, which all ranks have gathered before phase k + 1.  lag + 2 would
  * be enough.  There are more, so that an area has left the private caches of the cores when it is used again
- * (exec/slot_ring.h), and that commands which gather are not waited for. */
+ * (exec/slot_ring.h), and that commands which gather are not waited for.
+ *
+ * Note [far slices].  Where ranks of one node have far memory, commands gather, and each takes time whatever its bytes.
+ * So the owners write their slices of a chunk side by side into one result area, in the slots of all ranks in turn, and
+ * one command gathers the whole chunk.  No slice waits for the next chunk's reads either: a period has two phases.  By
+ * phase 2 k + 1 a rank says that its input k is in its slot and that it has gathered chunk k - result areas, by phase
+ * 2 k + 2 that its slice k is final.  INPUT_AREAS inputs are put ahead; put k + INPUT_AREAS follows phase 2 k + 2 of
+ * all ranks, which have reduced input k by then. */
 #include "algo/slices.h"
 
 #include "algo/fit.h"
@@ -39,8 +46,9 @@ struct slices {
 	int n, local_rank, owners;
 	bool gathers;
 	bool own_at_once; /* the REDUCE of this rank's slice also writes RECV */
+	bool far;         /* Note [far slices] */
 	uint64_t lag;
-	uint64_t ahead;             /* put k + ahead follows phase k + 1 */
+	uint64_t ahead;             /* put k + ahead follows phase k + 1; far: phase 2 k + 2 */
 	uint64_t inputs, results;   /* numbers of areas: at most the number of chunks */
 	uint64_t unit, slice_bytes; /* slice_bytes: of one result area */
 	uint64_t scratch, scratch_bytes;
@@ -57,6 +65,27 @@ static uint64_t results_of(const struct exchange_kind *kind)
 	return kind ? NETWORK_RESULTS : NODE_RESULTS;
 }
 
+static bool is_far(const struct algo_in *in, const struct exchange_kind *kind)
+{
+	return !kind && in->command_bytes > 0;
+}
+
+/* Of whole chunks, in each slot. */
+static uint64_t far_results(const struct algo_in *in, uint64_t results)
+{
+	uint64_t n = (uint64_t)node_size_of(in);
+
+	return (results + n - 1) / n;
+}
+
+/* Chunks of one node's far memory. */
+static uint64_t far_limit(const struct algo_in *in)
+{
+	uint64_t unit = block_unit(in->elem_bytes), areas = INPUT_AREAS + far_results(in, NODE_RESULTS);
+
+	return min_u64(round_down(in->slot_bytes / areas, unit), round_up(fit_chunk_bytes(in, in->bytes, 1), unit));
+}
+
 /* The longest chunk: its inputs and result areas fit a slot, and its slices an exchange. */
 static uint64_t chunk_limit(const struct algo_in *in, const struct exchange_kind *kind)
 {
@@ -65,6 +94,8 @@ static uint64_t chunk_limit(const struct algo_in *in, const struct exchange_kind
 	struct algo_in fixed = *in;
 	uint64_t limit;
 
+	if (is_far(in, kind))
+		return far_limit(in);
 	/* between nodes the order of the folds depends on the chunks */
 	fixed.command_bytes = in->command_bytes ? NOMINAL_COMMAND_BYTES : 0;
 
@@ -93,9 +124,14 @@ static struct plan_ref input_at(const struct slices *s, int local_rank, uint64_t
 	return plan_slot(s->ranks[local_rank], k % s->inputs * s->chunks.each + off);
 }
 
-static struct plan_ref result_at(const struct slices *s, int local_rank, uint64_t k)
+/* That owner's slice of chunk k. */
+static struct plan_ref result_at(const struct slices *s, int owner, uint64_t k)
 {
-	return plan_slot(s->ranks[local_rank], s->inputs * s->chunks.each + k % s->results * s->slice_bytes);
+	uint64_t n = (uint64_t)s->n, area = k % s->results, base = s->inputs * s->chunks.each;
+
+	if (s->far)
+		return plan_slot(s->ranks[area % n], base + area / n * s->chunks.each + slice_off(s, k, owner));
+	return plan_slot(s->ranks[owner], base + area * s->slice_bytes);
 }
 
 static void put_range(struct slices *s, uint64_t k, uint64_t from, uint64_t to)
@@ -158,15 +194,21 @@ static void reduce(struct slices *s, uint64_t k)
 	s->done[k % (s->lag + 2)] = s->kind ? exchange(s, k, len) : s->reduced;
 }
 
+static void gather_range(struct slices *s, uint64_t k, int owner, uint64_t len)
+{
+	plan_copy(s->plan, plan_at(PLAN_RECV, chunk_off(s->chunks, k) + slice_off(s, k, owner)), result_at(s, owner, k),
+	          len, (plan_id[]){ s->awaited, s->reduced }, 2, "gather");
+}
+
 /* Gathers after this period's reduce, for which the other ranks wait.  Only speed needs that order. */
 static void gather(struct slices *s, uint64_t k)
 {
 	s->gather_from[k % NETWORK_RESULTS] = s->plan->n_steps;
-	for (int p = 0; p < s->owners; p++)
+	if (s->far && !s->own_at_once)
+		gather_range(s, k, 0, chunk_len(s->chunks, k));
+	for (int p = 0; p < s->owners && (!s->far || s->own_at_once); p++)
 		if (slice_len(s, k, p) && !(p == s->local_rank && s->own_at_once))
-			plan_copy(s->plan, plan_at(PLAN_RECV, chunk_off(s->chunks, k) + slice_off(s, k, p)),
-			          result_at(s, p, k), slice_len(s, k, p), (plan_id[]){ s->awaited, s->reduced }, 2,
-			          "gather");
+			gather_range(s, k, p, slice_len(s, k, p));
 	s->gather_to[k % NETWORK_RESULTS] = s->plan->n_steps;
 }
 
@@ -207,6 +249,45 @@ static void period(struct slices *s, uint64_t k)
 		gather(s, k - s->lag);
 }
 
+static void publish_far_input(struct slices *s, uint64_t k)
+{
+	need_range(s->plan, s->put_from[k % INPUT_AREAS], s->put_to[k % INPUT_AREAS]);
+	if (k >= NODE_RESULTS)
+		need_range(s->plan, s->gather_from[(k - NODE_RESULTS) % NETWORK_RESULTS],
+		           s->gather_to[(k - NODE_RESULTS) % NETWORK_RESULTS]);
+	plan_publish(s->plan, (uint32_t)(2 * k) + 1, NULL, 0, "input there");
+}
+
+/* Note [far slices]. */
+static void period_far(struct slices *s, uint64_t k)
+{
+	s->awaited = plan_await(s->plan, PLAN_ALL, (uint32_t)(2 * k) + 1, &s->awaited, 1, "inputs there");
+	reduce(s, k);
+	plan_publish(s->plan, (uint32_t)(2 * k) + 2, &s->reduced, 1, "slice there");
+	if (k + 1 < s->chunks.n)
+		publish_far_input(s, k + 1);
+	if (k + s->ahead < s->chunks.n || s->gathers)
+		s->awaited = plan_await(s->plan, PLAN_ALL, (uint32_t)(2 * k) + 2, &s->awaited, 1, "slices there");
+	if (k + s->ahead < s->chunks.n)
+		put(s, k + s->ahead);
+	if (s->gathers)
+		gather(s, k);
+}
+
+static void all_periods(struct slices *s)
+{
+	for (uint64_t k = 0; k < s->ahead && k < s->chunks.n; k++)
+		put(s, k);
+	if (s->far)
+		publish_far_input(s, 0);
+	else
+		publish(s, 0);
+	for (uint64_t k = 0; s->far && k < s->chunks.n; k++)
+		period_far(s, k);
+	for (uint64_t k = 0; !s->far && k < s->chunks.n + s->lag; k++)
+		period(s, k);
+}
+
 choir_status slices_build(const struct algo_in *in, struct plan *plan, const struct exchange_kind *kind, int root)
 {
 	struct slices s = {
@@ -218,6 +299,7 @@ choir_status slices_build(const struct algo_in *in, struct plan *plan, const str
 		.local_rank = in->layout->local_rank_of[in->me],
 		.owners = in->layout->min_node_size,
 		.gathers = root < 0 || root == in->me,
+		.far = is_far(in, kind),
 		.lag = kind ? NETWORK_LAG : 1,
 		.unit = block_unit(in->elem_bytes),
 		.awaited = PLAN_NO_STEP,
@@ -226,6 +308,7 @@ choir_status slices_build(const struct algo_in *in, struct plan *plan, const str
 
 	s.own_at_once = s.gathers && in->recv_direct && !kind;
 	plan->slot_bytes = in->slot_bytes;
+	plan->shares_slots = s.far;
 	plan->nt = in->nt;
 	if (in->bytes == 0)
 		return plan_finish(plan);
@@ -233,17 +316,14 @@ choir_status slices_build(const struct algo_in *in, struct plan *plan, const str
 	s.slice_bytes = block_max(s.chunks.each, s.owners, s.unit);
 	s.inputs = min_u64(s.chunks.n, INPUT_AREAS);
 	s.results = min_u64(s.chunks.n, results_of(kind));
-	plan->slot_used = s.inputs * s.chunks.each + s.results * s.slice_bytes;
+	plan->slot_used =
+	    s.inputs * s.chunks.each + (s.far ? far_results(in, s.results) * s.chunks.each : s.results * s.slice_bytes);
 	if (kind && s.local_rank < s.owners) {
 		s.scratch_bytes = kind->scratch(in->layout->n_nodes, s.slice_bytes, s.unit);
 		s.scratch = plan_scratch(plan, min_u64(s.lag, s.chunks.n) * s.scratch_bytes);
 	}
-	s.ahead = fit_by_commands(in) ? INPUT_AREAS - 1 : 1;
-	for (uint64_t k = 0; k < s.ahead && k < s.chunks.n; k++)
-		put(&s, k);
-	publish(&s, 0);
-	for (uint64_t k = 0; k < s.chunks.n + s.lag; k++)
-		period(&s, k);
+	s.ahead = s.far ? INPUT_AREAS : fit_by_commands(in) ? INPUT_AREAS - 1 : 1;
+	all_periods(&s);
 	return plan_finish(plan);
 }
 
@@ -253,5 +333,5 @@ const char *slices_unfit(const struct algo_in *in, const struct exchange_kind *k
 
 	if (limit == 0)
 		return "needs larger slots";
-	return fit_phases(in->bytes / limit + 2 + NETWORK_LAG);
+	return fit_phases(is_far(in, kind) ? 2 * (in->bytes / limit + 1) : in->bytes / limit + 2 + NETWORK_LAG);
 }

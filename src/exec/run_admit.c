@@ -139,6 +139,12 @@ static bool only_gives(const struct plan *plan)
 	return plan->slot_used > 0 && !plan->awaits;
 }
 
+/* Is the slot of each rank the rest of its flag's line, which only that rank writes? */
+static bool fits_line(const struct plan *plan)
+{
+	return plan->slot_used > 0 && plan->slot_used <= ARENA_LINE_BYTES && !plan->shares_slots;
+}
+
 choir_status run_admit(struct run *run, bool *moved)
 {
 	struct choir_comm *comm = run->comm;
@@ -146,7 +152,7 @@ choir_status run_admit(struct run *run, bool *moved)
 
 	if (!may_enter(run))
 		return CHOIR_SUCCESS;
-	run->slot.in_lane = run->plan != NULL && run->plan->slot_used > 0 && run->plan->slot_used <= ARENA_LINE_BYTES;
+	run->slot.in_lane = run->plan != NULL && fits_line(run->plan);
 	run->publish_carries_bytes = run->slot.in_lane && only_gives(run->plan);
 	if (run->plan != NULL && (!run->slot.in_lane || run->bound.lists))
 		TRY(slot_ring_allocate(run));

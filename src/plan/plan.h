@@ -83,10 +83,13 @@ struct plan {
 	bool messages;                /* a step sends or receives */
 	bool awaits;                  /* a step waits for a phase */
 	bool peers;                   /* a step accesses a peer's buffer */
-	bool writes_slot;             /* a step writes to this rank's slot */
+	bool writes_slot;             /* a step writes to a slot, this rank's if not shares_slots */
 	bool tells_peers;             /* a step writes to that, to a peer's RECV, or to several places */
 	bool reads_send, writes_recv; /* of steps that have a length */
-	bool alike;                   /* with peers: either all ranks are in place or none */
+	/* set by the builder, on all ranks of the node: steps write to slots of other ranks too, once these have
+	 * published a phase; every rank's plan writes to a slot */
+	bool shares_slots;
+	bool alike; /* with peers: either all ranks are in place or none */
 	/* with peers: every buffer is a cl_mem of one context, SCRATCH and SLOT too: Note [device plans] in
 	 * algo/device.h */
 	bool device;

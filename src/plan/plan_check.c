@@ -29,6 +29,12 @@ static uint64_t limit_of(const struct plan_team *team, int rank, struct plan_ref
 	return ref.buf == PLAN_SCRATCH ? owner->plan->scratch_bytes : plan_team_slot_bytes(team, owner->plan);
 }
 
+/* May other ranks write to its slot? */
+static bool expects_writes(const struct plan *plan)
+{
+	return plan->shares_slots && plan->writes_slot;
+}
+
 /* Checks one reference of a step: in bounds, of whole elements, and allowed in this place. */
 static choir_status check_ref(const struct plan_team *team, int rank, uint32_t i, struct plan_ref ref, bool write)
 {
@@ -46,10 +52,13 @@ static choir_status check_ref(const struct plan_team *team, int rank, uint32_t i
 		return plan_team_wrong(team, rank, i, "uses a peer's buffer, but plan->peers is not set");
 	if (write && (ref.buf == PLAN_SEND || ref.buf == PLAN_PEER_SEND))
 		return plan_team_wrong(team, rank, i, "writes %s", buffer_names[ref.buf]);
-	if (write && ref.buf == PLAN_SLOT && ref.peer != rank)
+	if (write && ref.buf == PLAN_SLOT && ref.peer != rank && !(plan->shares_slots && !plan->device))
 		return plan_team_wrong(team, rank, i, "writes the slot of rank %d", ref.peer);
 	if (write && ref.buf == PLAN_SLOT && !plan->writes_slot)
 		return plan_team_wrong(team, rank, i, "writes its slot, but plan->writes_slot is not set");
+	if (write && ref.buf == PLAN_SLOT && plan->shares_slots && !expects_writes(team->ranks[ref.peer].plan))
+		return plan_team_wrong(team, rank, i, "writes the slot of rank %d, whose plan does not expect it",
+		                       ref.peer);
 	limit = limit_of(team, rank, ref);
 	if (len > limit || ref.off > limit - len)
 		return plan_team_wrong(team, rank, i,

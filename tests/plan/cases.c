@@ -9,6 +9,7 @@ const struct case_mode case_modes[CASE_MODES] = {
 	{ .send_staged = true },
 	{ .recv_staged = true },
 	{ .in_place = true, .in_place_start = true },
+	{ .send_staged = true, .recv_staged = true, .odd_staged = true },
 };
 
 bool case_layout(int which, int n, int *node_of)

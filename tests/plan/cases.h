@@ -21,11 +21,11 @@ int case_counts(int n, uint64_t slot, uint64_t *counts);
 #define CASE_BLOCKS 4
 void case_blocks(int variant, size_t n_blocks, uint64_t slot, uint64_t *blocks);
 
-/* Buffers: direct, staged, mixed, in place. */
+/* Buffers: direct, staged, mixed, in place; staged on the odd ranks only. */
 struct case_mode {
-	bool send_staged, recv_staged, in_place, in_place_start;
+	bool send_staged, recv_staged, in_place, in_place_start, odd_staged;
 };
-#define CASE_MODES 7
+#define CASE_MODES 8
 extern const struct case_mode case_modes[CASE_MODES];
 
 #endif

@@ -16,6 +16,7 @@ struct check_case {
 	bool in_place;
 	bool in_place_start; /* reduce_scatter: RECV is the start of SEND, not block me */
 	bool send_staged, recv_staged;
+	bool odd_staged; /* of the odd ranks only */
 	uint64_t slot_bytes, message_bytes, device_bytes;
 	bool scaled;   /* premul_sum, where the algorithm scales by itself */
 	bool lists;    /* on the device: SEND and RECV are lists of buffers */

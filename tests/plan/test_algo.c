@@ -52,9 +52,10 @@ static void check(const struct algorithm *algorithm, const struct check_case *c)
 		seen.steps += world.plans[r].n_steps;
 	if (!checker_verify(&world) || (c->n < MANY && c->elem_bytes == ELEM_BYTES && !checker_run(&world, 0)) ||
 	    !checker_run(&world, (unsigned)seen.cases)) {
-		print_error("n %d nodes %d bytes %lu elem %lu root %d in place %d%d staged %d%d displaced %d\n", c->n,
+		print_error("n %d nodes %d bytes %lu elem %lu root %d in place %d%d staged %d%d%d displaced %d\n", c->n,
 		            world.layout.n_nodes, (unsigned long)c->bytes, (unsigned long)c->elem_bytes, c->root,
-		            c->in_place, c->in_place_start, c->send_staged, c->recv_staged, c->displaced);
+		            c->in_place, c->in_place_start, c->send_staged, c->recv_staged, c->odd_staged,
+		            c->displaced);
 		for (int r = 0; c->bytes < 1024 && r < world.n && r < 4; r++)
 			plan_dump(&world.plans[r], stderr);
 		fail_msg("%s", world.why);
@@ -88,6 +89,7 @@ static void check_modes(const struct algorithm *algorithm, struct check_case c, 
 		c.in_place_start = case_modes[m].in_place_start;
 		c.send_staged = case_modes[m].send_staged;
 		c.recv_staged = case_modes[m].recv_staged;
+		c.odd_staged = case_modes[m].odd_staged;
 		c.scaled = false;
 		c.lists = algorithm->on_device && turn % 2 == 1;
 		check(algorithm, &c);

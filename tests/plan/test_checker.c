@@ -17,6 +17,15 @@ static void twoshot(struct world *world)
 	assert_true(broken_is_right(world));
 }
 
+static void far_twoshot(struct world *world)
+{
+	struct check_case c = broken_usual(3, NULL);
+
+	c.send_staged = c.recv_staged = true;
+	broken_build(COLLECTIVE_ALLREDUCE, "twoshot", &c, world);
+	assert_true(broken_is_right(world));
+}
+
 static void ring(struct world *world)
 {
 	struct check_case c = broken_usual(3, (int[]){ 0, 1, 2 });
@@ -62,7 +71,10 @@ static void a_wrong_block(void **state)
 	broken_wrong(&w, "wrong");
 	twoshot(&w);
 	broken_step(&w.plans[0], PLAN_COPY, 0)->dst.peer = 1;
-	broken_wrong(&w, "writes the slot");
+	broken_wrong(&w, "writes the slot of rank 1");
+	far_twoshot(&w);
+	w.plans[1].shares_slots = false;
+	broken_wrong(&w, "whose plan does not expect it");
 	twoshot(&w);
 	broken_step(&w.plans[0], PLAN_COPY, 0)->dst.off = 4090;
 	broken_wrong(&w, "beyond");

@@ -98,6 +98,7 @@ static bool replaces(const struct check_case *c, enum collective collective)
 
 static struct algo_in input_of(struct world *world, const struct check_case *c, enum collective collective, int me)
 {
+	bool staged = !c->odd_staged || me % 2 == 1;
 	struct algo_in in = {
 		.layout = &world->layout,
 		.me = me,
@@ -107,8 +108,8 @@ static struct algo_in input_of(struct world *world, const struct check_case *c, 
 		.block_bytes = c->block_bytes,
 		.root = c->root,
 		.in_place = c->in_place,
-		.send_direct = !c->send_staged,
-		.recv_direct = !c->recv_staged,
+		.send_direct = !(c->send_staged && staged),
+		.recv_direct = !(c->recv_staged && staged),
 		.final_op = true,
 		.slot_bytes = c->slot_bytes,
 		.command_bytes = c->send_staged ? 512 : 0,
@@ -120,10 +121,11 @@ static struct algo_in input_of(struct world *world, const struct check_case *c, 
 	bool inner;
 
 	/* In every other case that may. */
-	in.owns_copied = c->send_staged && c->recv_staged && !c->scaled && !c->lists &&
+	in.owns_copied = !in.send_direct && !in.recv_direct && !c->scaled && !c->lists &&
 	                 (c->bytes / c->elem_bytes + (uint64_t)c->n) % 2 == 0;
 	in.shared = !c->send_staged && !c->recv_staged && !replaces(c, collective);
-	in.device_bytes = c->send_staged && c->recv_staged && !replaces(c, collective) ? c->device_bytes : 0;
+	if (c->send_staged && c->recv_staged && !c->odd_staged && !replaces(c, collective))
+		in.device_bytes = c->device_bytes;
 	if (c->displaced) {
 		displace(world, c, me);
 		in.send_off = collective == COLLECTIVE_ALLTOALLV ? world->send_displacements : NULL;
