@@ -9,7 +9,7 @@
 enum { LOOK_ROUND = 64 }; /* spins of a wait before it asks whether the cores are taken */
 enum { SLOW_NS = 2 * 1000 * 1000, LONG_ROUNDS = 60, TAKEN_NS = 100 * 1000, TAKEN_MOST_NS = 500 * 1000 * 1000 };
 
-enum { DEVICE, RINGS, POLLED, POLLED_CALL, POLLED_SLOW, NODE, OTHERS };
+enum { DEVICE, RINGS, RINGS_CALL, POLLED, POLLED_CALL, POLLED_SLOW, NODE, OTHERS };
 
 static const struct {
 	unsigned spins, yields;
@@ -17,6 +17,7 @@ static const struct {
 } policy[] = {
 	[DEVICE] = { 400, 2000, WAIT_SILENT_US },
 	[RINGS] = { 400, 60, 1000 },
+	[RINGS_CALL] = { 400, 1000, 1000 },
 	[POLLED] = { 400, 60, 200 },
 	[POLLED_CALL] = { 400, 4000, 200 },
 	[POLLED_SLOW] = { 16, 4, 50 },
@@ -80,7 +81,7 @@ static int row_of(const struct wait_for *why, bool is_slow)
 	if (why->polled)
 		return in_call ? POLLED_CALL : POLLED;
 	if (why->rings)
-		return RINGS;
+		return in_call && !why->shares ? RINGS_CALL : RINGS;
 	return in_call ? NODE : OTHERS;
 }
 

@@ -9,6 +9,7 @@
  *   it waits for                                       spins  yields  sleeps, us  because
  *   commands of a device                                 400    2000          50  no doorbell rings when one ends
  *   the same, where callbacks are quick                  400      60        1000  one does, but for some failures
+ *   the same, of a GPU, in a blocking call               400    1000        1000  a wake-up takes as long as a chunk
  *   messages that must be polled                         400      60         200  no doorbell rings when one arrives
  *   the same, for more than 2 ms                          16       4          50  the network's own work needs the core
  *   the same, in a blocking call                         400    4000         200  a yield is all that such work needs

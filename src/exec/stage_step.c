@@ -96,3 +96,17 @@ choir_status steps_stage_copy(struct run *run, const struct plan_step *step, cl_
 	*done = *event_p == NULL;
 	return CHOIR_SUCCESS;
 }
+
+enum step_queue steps_queue_of(const struct run *run, uint32_t id)
+{
+	const struct plan_step *step = &run->plan->steps[id];
+	bool reads, writes;
+
+	if (run->board.events[id] == NULL)
+		return STEP_QUEUE_NONE;
+	if (run->plan->device || step->kind != PLAN_COPY)
+		return STEP_QUEUE_KERNELS;
+	reads = is_read(run, step);
+	writes = is_write(run, step);
+	return reads == writes ? STEP_QUEUE_KERNELS : reads ? STEP_QUEUE_READS : STEP_QUEUE_WRITES;
+}

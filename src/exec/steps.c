@@ -250,22 +250,25 @@ static choir_status start_next(struct run *run)
 	return CHOIR_SUCCESS;
 }
 
+/* Of the commands of an in-order queue only the first that is under way can be over: the others are not looked at. */
 static choir_status poll_waiting(struct run *run, bool *moved)
 {
 	struct step_board *board = &run->board;
 	uint32_t kept = 0, watched = 0;
+	bool busy[STEP_QUEUES] = { false };
 
 	for (uint32_t i = 0; i < board->n_waiting; i++) {
 		uint32_t id = board->waiting[i];
+		enum step_queue queue = steps_queue_of(run, id);
 		bool done = false;
-		choir_status st = kinds[run->plan->steps[id].kind].poll(run, id, &done);
 
-		if (st != CHOIR_SUCCESS)
-			return st;
+		if (!busy[queue])
+			TRY(kinds[run->plan->steps[id].kind].poll(run, id, &done));
 		if (done) {
 			finish(run, id);
 			continue;
 		}
+		busy[queue] = queue != STEP_QUEUE_NONE;
 		board->waiting[kept++] = id;
 		watched += i < board->n_watched;
 	}

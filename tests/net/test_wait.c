@@ -125,7 +125,9 @@ static void every_row(void **state)
 	check((struct wait_for){ .device = true }, false, 2400, 50);
 	check((struct wait_for){ .device = true, .polled = true, .blocking = true }, false, 2400, 50);
 	check((struct wait_for){ .device = true, .shares = true }, false, 2000, 50);
-	check((struct wait_for){ .rings = true, .blocking = true }, false, 460, 1000);
+	check((struct wait_for){ .rings = true }, false, 460, 1000);
+	check((struct wait_for){ .rings = true, .blocking = true }, false, 1400, 1000);
+	check((struct wait_for){ .rings = true, .blocking = true, .shares = true }, false, 60, 1000);
 	check((struct wait_for){ .rings = true, .device = true }, false, 2400, 50);
 	check((struct wait_for){ .rings = true, .polled = true }, false, 460, 200);
 	check((struct wait_for){ .polled = true }, false, 460, 200);
