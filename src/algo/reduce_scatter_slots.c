@@ -26,14 +26,36 @@ struct scatter {
 	plan_id awaited, put_from[AREAS], put_to[AREAS], reduced;
 };
 
-/* The longest chunk of a block, such that all blocks' chunks fit an area. */
+/* All blocks' chunks fit an area. */
+static uint64_t room_limit(const struct algo_in *in)
+{
+	return round_down(in->slot_bytes / (AREAS * (uint64_t)in->layout->n), block_unit(in->elem_bytes));
+}
+
+/* The longest chunk of a block. */
 static uint64_t chunk_limit(const struct algo_in *in)
 {
-	uint64_t unit = block_unit(in->elem_bytes), n = (uint64_t)in->layout->n;
-	uint64_t limit = round_down(in->slot_bytes / (AREAS * n), unit),
-		 cache = round_down(fit_chunk_bytes(in, in->bytes * n, n) / n, unit);
+	uint64_t n = (uint64_t)in->layout->n, limit = room_limit(in),
+		 cache = round_down(fit_chunk_bytes(in, in->bytes * n, n) / n, block_unit(in->elem_bytes));
 
 	return cache ? min_u64(limit, cache) : limit;
+}
+
+/* Where commands copy, only the last write overlaps with nothing.  A rank writes one block of the n that it reads, so
+ * the write before is over in time if the last chunk is an n-th of the others. */
+static struct chunks chunks_for(const struct algo_in *in)
+{
+	uint64_t unit = block_unit(in->elem_bytes), n = (uint64_t)in->layout->n, each;
+	struct chunks chunks = chunks_of(rank_block_longest(in), chunk_limit(in), unit);
+
+	if (in->command_bytes == 0 || chunks.n < 2)
+		return chunks;
+	each = round_up(n * chunks.bytes / (n * chunks.n - n + 1), unit);
+	if (each <= room_limit(in) && each < chunks.bytes) {
+		chunks.each = each;
+		chunks.n = (chunks.bytes + each - 1) / each;
+	}
+	return chunks;
 }
 
 const char *reduce_scatter_slots_unfit(const struct algo_in *in)
@@ -105,7 +127,7 @@ choir_status reduce_scatter_slots(const struct algo_in *in, struct plan *plan)
 	struct scatter s = { .in = in, .plan = plan, .awaited = PLAN_NO_STEP, .reduced = PLAN_NO_STEP };
 
 	plan->slot_bytes = in->slot_bytes;
-	s.chunks = chunks_of(rank_block_longest(in), chunk_limit(in), block_unit(in->elem_bytes));
+	s.chunks = chunks_for(in);
 	if (s.chunks.n == 0)
 		return plan_finish(plan);
 	plan->slot_used = s.chunks.n == 1 ? rank_blocks_total(in) : AREAS * (uint64_t)in->layout->n * s.chunks.each;

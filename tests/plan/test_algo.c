@@ -336,6 +336,34 @@ static void two_ranks_copy_short_chunks(void **state)
 	}
 }
 
+/* The last write of a reduce_scatter overlaps with nothing, so it is short where memory is far. */
+static void far_scatter_ends_short(void **state)
+{
+	struct layout layout = layout_make(2, (int[]){ 0, 0 });
+	struct algo_in in = { .layout = &layout,
+		              .collective = COLLECTIVE_REDUCE_SCATTER,
+		              .elem_bytes = 4,
+		              .bytes = 2 << 20,
+		              .command_bytes = 40000,
+		              .slot_bytes = 8 << 20 };
+	uint64_t longest = 0, last = 0, sum = 0;
+	struct plan plan;
+
+	(void)state;
+	plan_init(&plan, "slots", 4);
+	assert_int_equal(algo_find(COLLECTIVE_REDUCE_SCATTER, "slots")->build(&in, &plan), CHOIR_SUCCESS);
+	for (uint32_t i = 0; i < plan.n_steps; i++)
+		if (plan.steps[i].kind == PLAN_REDUCE) {
+			last = plan.steps[i].len;
+			longest = last > longest ? last : longest;
+			sum += last;
+		}
+	assert_int_equal(sum, in.bytes);
+	assert_in_range(2 * last, longest - 4096, longest + 4096);
+	plan_fini(&plan);
+	layout_free(&layout);
+}
+
 /* The plan of an alltoallv from a rank's own blocks is the plan from the blocks of all pairs. */
 static void own_blocks_suffice(void **state)
 {
@@ -403,9 +431,10 @@ int main(int argc, char **argv)
 {
 	static enum collective numbers[N_COLLECTIVES];
 	struct CMUnitTest tests[N_COLLECTIVES + 5] = {
-		cmocka_unit_test(defaults_can_run),   cmocka_unit_test(rings_in_every_order),
-		cmocka_unit_test(chunks_fit_the_bus), cmocka_unit_test(two_ranks_copy_short_chunks),
-		cmocka_unit_test(own_blocks_suffice), cmocka_unit_test(names_are_found)
+		cmocka_unit_test(defaults_can_run),       cmocka_unit_test(rings_in_every_order),
+		cmocka_unit_test(chunks_fit_the_bus),     cmocka_unit_test(two_ranks_copy_short_chunks),
+		cmocka_unit_test(far_scatter_ends_short), cmocka_unit_test(own_blocks_suffice),
+		cmocka_unit_test(names_are_found)
 	};
 	bool table_only = argc > 1 && strcmp(argv[1], "table") == 0;
 	size_t n = argc > 1 && !table_only ? 0 : 5;
