@@ -120,6 +120,7 @@ cl_int command_submit(struct command *command, cl_command_type type, cl_bool blo
 	event_retain(event); /* mine, or the caller's */
 	if (blocking) {
 		blocking_call(command->what);
+		engine_rest(event);
 		queue_flush(queue);
 		if (event_wait(event, command->what) < 0)
 			rc = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;

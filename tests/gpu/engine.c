@@ -36,6 +36,14 @@ static bool is_free(struct command *command, cl_int *result_p)
 	return true;
 }
 
+/* The event that this thread is about to wait for. */
+static _Thread_local const struct event *my_event;
+
+void engine_rest(const struct event *event)
+{
+	my_event = event;
+}
+
 /* Commands that are over at once are dropped by whoever holds no lock. */
 static struct command *over;
 
@@ -45,7 +53,8 @@ static void give_to_engine(struct command *command)
 
 	command->next_ready = engine->ready;
 	engine->ready = command;
-	pthread_cond_signal(&engine->work);
+	if (command->event != my_event && !engine->busy)
+		pthread_cond_signal(&engine->work);
 }
 
 static bool schedule_queue(struct queue *queue)
@@ -108,11 +117,17 @@ static struct timespec timespec_of(int64_t ns)
 	return (struct timespec){ ns / 1000000000, ns % 1000000000 };
 }
 
-static void sleep_until(int64_t ns)
-{
-	struct timespec until = timespec_of(ns);
+enum { SPIN_NS = 100000 }; /* a timer may be so late */
 
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
+/* looks: at the clock, for the last of the time. */
+static void pass_time(int64_t ns, bool looks)
+{
+	struct timespec until = timespec_of(looks ? ns - SPIN_NS : ns);
+
+	while ((!looks || now_ns() < ns - SPIN_NS) &&
+	       clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
+		;
+	while (looks && now_ns() < ns)
 		;
 }
 
@@ -123,13 +138,14 @@ static void check_sample(const struct command *command)
 		report("race", "the host changed bytes of a %s while it was under way", command->what);
 }
 
-static void carry_out(struct engine *engine, struct command *command)
+static void carry_out(struct engine *engine, struct command *command, bool looks)
 {
 	static const double moves_per_ns = 3; /* a guess at how long memcpy takes */
 	int64_t start = command->ready_ns > engine->free_ns ? command->ready_ns : engine->free_ns;
 	int64_t end = start + (int64_t)command_ns(command), begin = end;
 	cl_int result;
 
+	engine->busy = true;
 	engine->free_ns = end;
 	stats.up_ns += engine->kind == ENGINE_UP ? (uint64_t)(end - start) : 0;
 	stats.down_ns += engine->kind == ENGINE_DOWN ? (uint64_t)(end - start) : 0;
@@ -144,24 +160,64 @@ static void carry_out(struct engine *engine, struct command *command)
 	begin -= (int64_t)((double)command->bytes / moves_per_ns);
 	if (command->kind == DO_KERNEL)
 		begin = start + (int64_t)(options.latency_us * 1000);
-	sleep_until(begin > start ? begin : start);
+	pass_time(begin > start ? begin : start, looks);
 	check_sample(command);
 	result = command_move(command);
-	sleep_until(end);
+	pass_time(end, looks);
 	pthread_mutex_lock(&model_lock);
 	if (command->kind == DO_KERNEL && now_ns() > end)
 		end = engine->free_ns = now_ns();
+	engine->busy = false;
 	end_command(command, result, end);
+	if (options.trace != 0)
+		trace_add(command);
 	schedule();
 	pthread_mutex_unlock(&model_lock);
 	command_drop(command);
 	pthread_mutex_lock(&model_lock);
 }
 
+/* The copy of that event, if it is the only one that is ready on its engine; else NULL. */
+static struct command *only_ready(const struct event *event)
+{
+	struct command *command = event->queue != NULL ? event->queue->head : NULL;
+	const struct engine *engine;
+
+	if (command == NULL || command->event != event || !command->started || command->engine >= ENGINE_COMPUTE)
+		return NULL;
+	engine = &event->queue->device->engines[command->engine];
+	return !engine->busy && engine->ready == command && command->next_ready == NULL && command->ready_ns <= now_ns()
+	           ? command
+	           : NULL;
+}
+
+bool engine_help(const struct event *event)
+{
+	struct command *command = only_ready(event);
+	bool rests = my_event == event;
+	struct engine *engine;
+
+	my_event = NULL;
+	if (command == NULL) {
+		for (int i = 0; rests && i < ENGINES; i++)
+			pthread_cond_signal(&event->queue->device->engines[i].work);
+		return false;
+	}
+	engine = &event->queue->device->engines[command->engine];
+	engine->ready = NULL;
+	carry_out(engine, command, true);
+	if (engine->ready != NULL)
+		pthread_cond_signal(&engine->work);
+	return true;
+}
+
 static void *run(void *arg)
 {
 	struct engine *engine = arg;
+	struct sched_param first = { .sched_priority = 50 };
 
+	if (engine->kind != ENGINE_COMPUTE) /* whose work a CPU does at the program's expense */
+		(void)pthread_setschedparam(pthread_self(), SCHED_FIFO, &first); /* refused without privileges */
 	prctl(PR_SET_TIMERSLACK, 1UL);
 	pthread_mutex_lock(&model_lock);
 	for (;;) {
@@ -174,8 +230,10 @@ static void *run(void *arg)
 			pthread_mutex_unlock(&model_lock);
 			command_drop(dead);
 			pthread_mutex_lock(&model_lock);
+		} else if (engine->busy) {
+			pthread_cond_wait(&engine->work, &model_lock);
 		} else if ((command = choose(engine, &next_ns)) != NULL) {
-			carry_out(engine, command);
+			carry_out(engine, command, false);
 		} else if (next_ns != INT64_MAX) {
 			until = timespec_of(next_ns);
 			pthread_cond_timedwait(&engine->work, &model_lock, &until);

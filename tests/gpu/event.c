@@ -227,7 +227,8 @@ cl_int event_wait(struct event *event, const char *call)
 	if (event->status > CL_COMPLETE)
 		blocking_call(call);
 	while (event->status > CL_COMPLETE)
-		pthread_cond_wait(&shown, &model_lock);
+		if (!engine_help(event) && event->status > CL_COMPLETE)
+			pthread_cond_wait(&shown, &model_lock);
 	clock_join(&host_clock, &event->clock);
 	return event->status;
 }

@@ -94,6 +94,8 @@ static unsigned char *pages(size_t room)
 {
 	void *ptr = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
+	if (ptr != MAP_FAILED)
+		(void)madvise(ptr, room, MADV_HUGEPAGE);
 	return ptr != MAP_FAILED ? ptr : NULL;
 }
 

@@ -12,7 +12,9 @@
  * list is complete.  Then it belongs to one of three engines of its device: up (host to device), down, compute.  An
  * engine is a thread; it takes the ready commands one at a time in an order that the seed draws, moves the bytes at the
  * end of the modelled time and ends the command.  Modelled time is kept apart from the clock, so that a late thread
- * does not slow the engine down.
+ * does not slow the engine down.  A GPU's copies need no core: up and down go ahead of all other threads where the
+ * process may ask for that, and where a call blocks for a copy that a resting engine could begin, its thread does the
+ * engine's work and looks at the clock meanwhile, as drivers do.
  *
  * model_lock guards all of it.  It is not held while bytes move, kernels run or the driver below is called back. */
 #ifndef GPU_MODEL_H
@@ -27,7 +29,7 @@
 /* From GPU_MODEL="name=value,..."; docs/architecture.md, "The model GPU", says what each means. */
 struct options {
 	double latency_us, gbps, pinned, pageable, device_gbps, items_per_us, jitter_us, late_us;
-	double seed, devices, polls, unflushed_ms, groups, group_items, kernel_items, stats;
+	double seed, devices, polls, unflushed_ms, groups, group_items, kernel_items, stats, moves, trace;
 	char report[256]; /* a file; empty: stderr */
 };
 extern struct options options;
@@ -43,6 +45,11 @@ bool draw_one_in(unsigned n);
 /* Reports.  report: a sentence; the process ends with status 70.  refuse: a call that is not modelled. */
 void report(const char *kind, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void refuse(const char *call);
+
+/* "trace=1": a command that has ended, under the lock; all of them, at the end of the process. */
+struct command;
+void trace_add(const struct command *command);
+void trace_print(void);
 
 /* Counts that "stats=1" prints at the end. */
 struct stats {
@@ -70,12 +77,12 @@ void clock_slot_give(int slot, uint64_t index);
 
 enum engine_kind { ENGINE_UP, ENGINE_DOWN, ENGINE_COMPUTE, ENGINES, ENGINE_NONE = ENGINES };
 
-struct command;
 struct engine {
 	struct device *device;
 	enum engine_kind kind;
 	pthread_cond_t work;
 	struct command *ready; /* linked by next_ready */
+	bool busy;             /* a command is being carried out */
 	int64_t free_ns;       /* modelled: when its last command ended */
 };
 
@@ -260,6 +267,11 @@ void order_forget(struct memory *root);
 /* schedule: commands that may start go to their engines; whenever something changed, under the lock. */
 void schedule(void);
 void engine_start(struct engine *engine);
+/* engine_rest: the thread is about to wait for that event, and will do the engine's work for it: the engine's own need
+ * not wake up (NULL: no such event).  engine_help: does that work, if the engine rests and has nothing else ready;
+ * false: it did not, the engine will.  Both under the lock, and not released in between. */
+void engine_rest(const struct event *event);
+bool engine_help(const struct event *event);
 
 /* clEnqueueSVMMemcpy, and clEnqueueMemcpyINTEL. */
 cl_int CL_API_CALL svm_copy(cl_command_queue queue, cl_bool blocking, void *to, const void *from, size_t bytes,

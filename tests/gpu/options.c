@@ -23,6 +23,7 @@ struct options options = {
 	.groups = 65535,
 	.group_items = 1e9,
 	.kernel_items = 1e9,
+	.moves = 1,
 };
 struct stats stats;
 
@@ -44,6 +45,8 @@ static const struct {
 	{ "unflushed_ms", &options.unflushed_ms },
 	{ "groups", &options.groups },
 	{ "stats", &options.stats },
+	{ "moves", &options.moves },
+	{ "trace", &options.trace },
 	{ "group_items", &options.group_items },
 	{ "kernel_items", &options.kernel_items },
 };
@@ -142,6 +145,8 @@ static void __attribute__((destructor)) end(void)
 		for (struct command *c = queue->head; c != NULL; c = c->next)
 			if (!c->flushed && !c->event->reported_unflushed)
 				report("unflushed", "a %s was never flushed until the process ended", c->what);
+	if (options.trace != 0)
+		trace_print();
 	if (options.stats != 0) {
 		snprintf(line, sizeof line,
 		         "gpu model: %llu commands, %llu bytes up in %.1f ms, %llu down in %.1f, "
