@@ -48,6 +48,9 @@ class Table(unittest.TestCase):
                 self.assertEqual(untyped, set(), call.__qualname__)
                 self.assertIn("return", call.__annotations__, call.__qualname__)
 
+    def test_a_list_of_comms_has_a_type(self):
+        self.assertEqual(choir.Threads.__orig_bases__, (list[choir.Comm],))
+
     def test_every_method_is_described(self):
         for kind in (choir.Comm, choir.Request, choir.Sequence, choir.TopK, choir.chunks.Chunks):
             for name in dir(kind):

@@ -105,7 +105,7 @@ def threads(n: int, device: Any = None, **settings: Any) -> Threads:
     return Threads([Comm(one or 0, devices) for one in made])
 
 
-class Threads(list):
+class Threads(list[Comm]):
     """The comms of ranks of one process; as a context manager it closes them all."""
 
     def __init__(self, comms: Sequence[Comm]) -> None:
