@@ -3,6 +3,7 @@
 #include "trials/trials.h"
 #include "world/flight.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -19,12 +20,14 @@ struct call_state {
 	struct dense_flight flight;
 	int32_t *in, *out;   /* of sparse: indices, then rows */
 	size_t n_ind, n_val; /* that came */
+	char error[600];     /* of the last call */
 };
 
 /* The collective of each kind; sparse apart. */
 static const enum collective_index index_of[N_CALL_KINDS] = {
 	[CALL_HOST] = ALLREDUCE,      [CALL_SYMMETRIC] = ALLREDUCE, [CALL_DEVICE] = ALLREDUCE,
 	[CALL_BROADCAST] = BROADCAST, [CALL_ALLTOALLV] = ALLTOALLV, [CALL_SENDRECV] = SENDRECV,
+	[CALL_MEMORY] = ALLREDUCE,    [CALL_SPLIT] = ALLREDUCE,
 };
 
 static size_t rows_of(const struct trial *t)
@@ -118,15 +121,58 @@ static choir_status make_sparse(struct call_state *s)
 	                              CHOIR_F32, CHOIR_OP_SUM, &attr, NULL, NULL);
 }
 
+static choir_status note(struct call_state *s, choir_status st)
+{
+	if (st != CHOIR_SUCCESS)
+		snprintf(s->error, sizeof s->error, "%s", choir_last_error());
+	return st;
+}
+
+static choir_status make_in_memory(struct call_state *s)
+{
+	size_t bytes = s->trial->count * sizeof(int32_t);
+	void *share;
+	choir_status st = note(s, choir_mem_alloc(s->comm, bytes, &share, NULL)), given;
+
+	if (st != CHOIR_SUCCESS)
+		return st;
+	memcpy(share, memory_payload(&s->flight.send), bytes);
+	st = note(s, choir_allreduce(s->comm, choir_host(share), s->flight.recv.buffer, s->trial->count, CHOIR_I32,
+	                             CHOIR_OP_SUM, NULL, NULL));
+	given = choir_mem_free(s->comm, share);
+	return st == CHOIR_SUCCESS ? note(s, given) : st;
+}
+
+static choir_status make_on_split(struct call_state *s)
+{
+	choir_comm *child;
+	choir_status st = note(s, choir_comm_split(s->comm, 0, 0, &child));
+
+	if (st != CHOIR_SUCCESS)
+		return st;
+	st = note(s, flight_call(&s->flight, child, NULL, NULL));
+	choir_comm_destroy(child);
+	return st;
+}
+
 choir_status call_make(struct call_state *s, int number)
 {
 	struct dense_flight *flight = &s->flight;
 
 	if (s->trial->kind == CALL_SPARSE)
-		return make_sparse(s);
+		return note(s, make_sparse(s));
 	memset(memory_payload(&flight->recv), SENTINEL, flight->recv.bytes);
 	flight->shape.root = flight->args.root = number % s->trial->n;
-	return flight_call(flight, s->comm, NULL, NULL);
+	if (s->trial->kind == CALL_MEMORY)
+		return make_in_memory(s);
+	if (s->trial->kind == CALL_SPLIT)
+		return make_on_split(s);
+	return note(s, flight_call(flight, s->comm, NULL, NULL));
+}
+
+const char *call_error(const struct call_state *s)
+{
+	return s->error;
 }
 
 static bool sparse_is_right(const struct call_state *s)

@@ -12,7 +12,9 @@ static const char *const kinds[] = { "allreduce of host memory",
 	                             "broadcast",
 	                             "alltoallv",
 	                             "sendrecv",
-	                             "sparse_allreduce" };
+	                             "sparse_allreduce",
+	                             "allreduce of memory allocated for it",
+	                             "allreduce of a comm split for it" };
 
 const char *ending_name(enum ending ending)
 {

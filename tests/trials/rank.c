@@ -60,7 +60,7 @@ static void call_until_it_fails(const struct trial *t, struct table *table, int 
 		outcome->status = call_make(state, i);
 		outcome->ms = rank_now_ms() - start;
 		if (outcome->status != CHOIR_SUCCESS) {
-			snprintf(outcome->text, sizeof outcome->text, "%s", choir_last_error());
+			snprintf(outcome->text, sizeof outcome->text, "%s", call_error(state));
 			return;
 		}
 		outcome->wrong_data |= !call_is_right(state);

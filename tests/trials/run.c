@@ -42,6 +42,21 @@ static int fails_to_open(int rank)
 	return 2;
 }
 
+static void pause_shortly(void)
+{
+	nanosleep(&(struct timespec){ 0, POLL_NS }, NULL);
+}
+
+/* No process's end is to tell what an abort tells. */
+static void wait_for_others(const struct trial *t, const struct table *table)
+{
+	int64_t limit = rank_now_ms() + EXIT_MS;
+
+	for (int r = 0; r < t->n; r++)
+		while (!atomic_load(&table->outcomes[r].returned) && rank_now_ms() < limit)
+			pause_shortly();
+}
+
 static int be_process(const struct rank *me, void *ctx)
 {
 	const struct setting_of *on = ctx;
@@ -53,6 +68,8 @@ static int be_process(const struct rank *me, void *ctx)
 	if (choir_comm_create(&boot, 1, &device, &config, &comm) != CHOIR_SUCCESS)
 		return fails_to_open(me->rank);
 	rank_main(on->trial, on->table, me->rank, comm);
+	if (on->trial->ending == ENDS_ABORTED)
+		wait_for_others(on->trial, on->table);
 	drop(on->trial, me->rank, comm);
 	world_device_drop();
 	return 0;
@@ -93,11 +110,6 @@ static bool start(const struct trial *t, struct table *table, struct ranks *rank
 	fflush(NULL);
 	return t->setting == AS_THREADS ? ranks_fork(ranks, 1, 1, be_threads, &on)
 	                                : ranks_fork(ranks, t->n, t->n, be_process, &on);
-}
-
-static void pause_shortly(void)
-{
-	nanosleep(&(struct timespec){ 0, POLL_NS }, NULL);
 }
 
 /* Has every rank begun that many calls, or stopped calling? */

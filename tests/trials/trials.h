@@ -29,6 +29,8 @@ enum call_kind {
 	CALL_ALLTOALLV,
 	CALL_SENDRECV,
 	CALL_SPARSE,
+	CALL_MEMORY,
+	CALL_SPLIT,
 	N_CALL_KINDS
 };
 enum setting { AS_THREADS, AS_PROCESSES, ON_NODES, N_SETTINGS };
@@ -75,7 +77,8 @@ void rank_main(const struct trial *trial, struct table *table, int rank, choir_c
 struct call_state;
 struct call_state *call_begin(const struct trial *trial, int rank, choir_comm *comm);
 choir_status call_make(struct call_state *state, int number);
-bool call_is_right(struct call_state *state); /* after SUCCESS */
+const char *call_error(const struct call_state *state); /* of the last one, which failed */
+bool call_is_right(struct call_state *state);           /* after SUCCESS */
 void call_end(struct call_state *state);
 
 /* trial_run: true if all went as it must; else `why` says what did not.  *worst_ms: the longest last call of a rank
