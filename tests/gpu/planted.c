@@ -183,6 +183,56 @@ static void released_twice(struct session *s, bool fault)
 		clReleaseEvent(event);
 }
 
+static void released_event(struct session *s, bool fault)
+{
+	cl_event event;
+	cl_int state;
+
+	OK(clEnqueueMarkerWithWaitList(s->queues[0], 0, NULL, &event));
+	OK(clFinish(s->queues[0]));
+	if (fault)
+		OK(clReleaseEvent(event));
+	clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL);
+	if (!fault)
+		OK(clReleaseEvent(event));
+}
+
+static void released_queue(struct session *s, bool fault)
+{
+	cl_command_queue queue = session_queue(s, 0);
+
+	OK(clReleaseCommandQueue(queue));
+	if (fault)
+		clReleaseCommandQueue(queue);
+}
+
+static void released_mem(struct session *s, bool fault)
+{
+	cl_mem mem = session_buffer(s, CL_MEM_READ_WRITE, BYTES);
+
+	OK(clReleaseMemObject(mem));
+	if (fault)
+		clReleaseMemObject(mem);
+}
+
+/* A kernel's argument is released before the kernel is enqueued, or behind it. */
+static void released_argument(struct session *s, bool fault)
+{
+	cl_mem mem = session_buffer(s, CL_MEM_READ_WRITE, BYTES);
+	cl_kernel kernel = session_kernel(s, source, "add");
+	size_t items = BYTES / 4;
+
+	OK(clSetKernelArg(kernel, 0, sizeof mem, &mem));
+	OK(clSetKernelArg(kernel, 1, sizeof mem, &mem));
+	if (fault)
+		OK(clReleaseMemObject(mem));
+	clEnqueueNDRangeKernel(s->queues[0], kernel, 1, NULL, &items, NULL, 0, NULL, NULL);
+	if (!fault)
+		OK(clReleaseMemObject(mem));
+	OK(clFinish(s->queues[0]));
+	OK(clReleaseKernel(kernel));
+}
+
 /* A thread polls an event whose queue nobody flushed. */
 static void unflushed(struct session *s, bool fault)
 {
@@ -306,6 +356,10 @@ static const struct {
 	{ "pinned_freed", pinned_freed },
 	{ "svm_freed", svm_freed },
 	{ "released_twice", released_twice },
+	{ "released_event", released_event },
+	{ "released_queue", released_queue },
+	{ "released_mem", released_mem },
+	{ "released_argument", released_argument },
 	{ "unflushed", unflushed },
 	{ "never_flushed", never_flushed },
 	{ "callback", callback },
