@@ -159,7 +159,7 @@ static void carry_out(struct engine *engine, struct command *command, bool looks
 	pthread_mutex_unlock(&model_lock);
 	begin -= (int64_t)((double)command->bytes / moves_per_ns);
 	if (command->kind == DO_KERNEL)
-		begin = start + (int64_t)(options.latency_us * 1000);
+		begin = start + (int64_t)(options.compute_us * 1000);
 	pass_time(begin > start ? begin : start, looks);
 	check_sample(command);
 	result = command_move(command);

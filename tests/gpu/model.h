@@ -28,7 +28,10 @@
 
 /* From GPU_MODEL="name=value,..."; docs/architecture.md, "The model GPU", says what each means. */
 struct options {
-	double latency_us, gbps, pinned, pageable, device_gbps, items_per_us, jitter_us, late_us;
+	/* of an engine that is given none of its own; after options_read each has them */
+	double latency_us, gbps;
+	double up_us, down_us, compute_us, up_gbps, down_gbps;
+	double pinned, pageable, device_gbps, items_per_us, jitter_us, late_us;
 	double seed, devices, polls, unflushed_ms, groups, group_items, kernel_items, stats, moves, trace;
 	char report[256]; /* a file; empty: stderr */
 };

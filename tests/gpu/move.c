@@ -28,13 +28,20 @@ static bool is_there(const void *ptr, size_t bytes)
 	return bytes == 0 || (mincore((void *)first, 1, &resident) == 0 && mincore((void *)last, 1, &resident) == 0);
 }
 
+static double latency_ns(enum engine_kind engine)
+{
+	return 1000 * (engine == ENGINE_UP     ? options.up_us
+	               : engine == ENGINE_DOWN ? options.down_us
+	                                       : options.compute_us);
+}
+
 double command_ns(const struct command *command)
 {
-	double rate = options.device_gbps;
+	double rate = options.device_gbps, latency = latency_ns(command->engine);
 	const unsigned char *host = command->to.host != NULL ? command->to.host : command->from.host;
 
 	if (command->kind == DO_KERNEL)
-		return options.latency_us * 1000 + (double)command->items / options.items_per_us * 1000;
+		return latency + (double)command->items / options.items_per_us * 1000;
 	if (command->engine != ENGINE_COMPUTE) {
 		const struct memory *seen = command->to.root;
 
@@ -42,9 +49,10 @@ double command_ns(const struct command *command)
 			seen = memory_viewed_at(host);
 		else if (command->engine == ENGINE_UP && command->from.root != NULL)
 			seen = command->from.root;
-		rate = options.gbps * (seen != NULL && seen->pinned ? options.pinned : options.pageable);
+		rate = command->engine == ENGINE_UP ? options.up_gbps : options.down_gbps;
+		rate *= seen != NULL && seen->pinned ? options.pinned : options.pageable;
 	}
-	return options.latency_us * 1000 + (double)command->bytes / rate;
+	return latency + (double)command->bytes / rate;
 }
 
 /* A hash of the host's bytes: of pieces of 1 KB, the first and the last of them at the ends. */

@@ -13,6 +13,9 @@
 struct options options = {
 	.latency_us = 20,
 	.gbps = 8,
+	.up_us = -1,
+	.down_us = -1,
+	.compute_us = -1,
 	.pinned = 1,
 	.pageable = 0.5,
 	.device_gbps = 100,
@@ -33,6 +36,11 @@ static const struct {
 } numbers[] = {
 	{ "latency_us", &options.latency_us },
 	{ "gbps", &options.gbps },
+	{ "up_us", &options.up_us },
+	{ "down_us", &options.down_us },
+	{ "compute_us", &options.compute_us },
+	{ "up_gbps", &options.up_gbps },
+	{ "down_gbps", &options.down_gbps },
 	{ "pinned", &options.pinned },
 	{ "pageable", &options.pageable },
 	{ "device_gbps", &options.device_gbps },
@@ -102,6 +110,11 @@ void options_read(void)
 	snprintf(copy, sizeof copy, "%s", text != NULL ? text : "");
 	for (char *word = strtok_r(copy, ",", &rest); word != NULL; word = strtok_r(NULL, ",", &rest))
 		read_one(word);
+	options.up_us = options.up_us < 0 ? options.latency_us : options.up_us;
+	options.down_us = options.down_us < 0 ? options.latency_us : options.down_us;
+	options.compute_us = options.compute_us < 0 ? options.latency_us : options.compute_us;
+	options.up_gbps = options.up_gbps <= 0 ? options.gbps : options.up_gbps;
+	options.down_gbps = options.down_gbps <= 0 ? options.gbps : options.down_gbps;
 	state = (uint64_t)options.seed;
 }
 
