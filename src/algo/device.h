@@ -8,6 +8,8 @@
  *   A kernel reads SCRATCH and SEND and writes SCRATCH or SLOT: a driver may move all of a kernel's buffers, so a
  *   kernel's result is never where a peer reads meanwhile, nor in a caller's buffer.
  *   A list of buffers is only copied from and to, a command a segment: kernels reduce copies in SCRATCH.
+ *   SCRATCH and SLOT are placed on their rank's device when they are made (dev_buffer_place).  The callers' buffers are
+ *   where their programs used them last, and no command moves a whole one: a copy takes the bytes that it needs.
  *   A flag goes up when the host has seen that the commands before it are over.
  *
  * The plans begin and end as in Note [direct]. */

@@ -182,6 +182,10 @@ choir_status dev_fill_zero(choir_device *device, cl_mem mem, size_t off, uint64_
  * dev_write.  dev_buffer_free releases it; NULL is silent. */
 choir_status dev_buffer_create(choir_device *device, uint64_t bytes, cl_mem *out_p);
 void dev_buffer_free(cl_mem mem);
+
+/* dev_buffer_place: tells the driver that this device is the first to write the buffer, which is new: of several
+ * devices of a context, each with its memory, it then is in this one's before the first command needs it. */
+void dev_buffer_place(choir_device *device, cl_mem mem);
 struct dev_access dev_buffer_access(cl_mem mem, uint64_t off, uint64_t bytes);
 
 /* dev_room_create: device memory of the library of any kind, to copy by kernels.  dev_room_free: no command may still

@@ -24,6 +24,7 @@ struct device_facts {
 	const char *sub_group_std;
 	/* every device of the context is a CPU: no other memory that a buffer's newest bytes could be in */
 	bool cpus_only;
+	bool alone; /* the context has no other device */
 	cl_device_svm_capabilities svm;
 	size_t max_group;
 	cl_uint compute_units;

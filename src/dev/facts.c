@@ -60,7 +60,7 @@ choir_status context_devices(cl_context context, cl_device_id **ids_p, size_t *n
 	return CHOIR_SUCCESS;
 }
 
-static choir_status context_is_cpus_only(cl_context context, bool *out)
+static choir_status learn_context(cl_context context, struct device_facts *facts)
 {
 	cl_device_id *ids;
 	size_t n;
@@ -74,7 +74,8 @@ static choir_status context_is_cpus_only(cl_context context, bool *out)
 		      (type & CL_DEVICE_TYPE_CPU) != 0;
 	}
 	free(ids);
-	*out = all;
+	facts->cpus_only = all;
+	facts->alone = n == 1;
 	return CHOIR_SUCCESS;
 }
 
@@ -138,7 +139,7 @@ choir_status facts_learn(cl_context context, cl_device_id id, struct device_fact
 		                     &facts->compute_units, NULL);
 	if (rc != CL_SUCCESS)
 		return error_cl("clGetDeviceInfo", rc);
-	TRY(context_is_cpus_only(context, &facts->cpus_only));
+	TRY(learn_context(context, facts));
 
 	device_text(id, CL_DEVICE_NAME, facts->name, sizeof facts->name);
 	device_text(id, CL_DEVICE_VENDOR, facts->vendor, sizeof facts->vendor);

@@ -103,6 +103,14 @@ choir_status dev_buffer_create(choir_device *device, uint64_t bytes, cl_mem *out
 	return CHOIR_SUCCESS;
 }
 
+void dev_buffer_place(choir_device *device, cl_mem mem)
+{
+	if (!device->facts.alone &&
+	    clEnqueueMigrateMemObjects(device->queue, 1, &mem, CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED, 0, NULL,
+	                               NULL) == CL_SUCCESS)
+		clFlush(device->queue);
+}
+
 void dev_buffer_free(cl_mem mem)
 {
 	if (mem != NULL)

@@ -23,6 +23,7 @@ choir_status device_memory_grow(const struct run *run, struct device_buffer *buf
 	dev_buffer_free(buffer->mem);
 	*buffer = (struct device_buffer){ .mem = NULL };
 	TRY(dev_buffer_create(run->comm->device, bytes, &buffer->mem));
+	dev_buffer_place(run->comm->device, buffer->mem);
 	buffer->bytes = bytes;
 	return CHOIR_SUCCESS;
 }

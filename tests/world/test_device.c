@@ -301,11 +301,61 @@ static void test_no_transfers(void **state)
 	world_end(&world);
 }
 
+/* --- where the library's memory is --- */
+
+static _Atomic int placed, moved; /* migrations of what is new, of what has content */
+
+cl_int __real_clEnqueueMigrateMemObjects(cl_command_queue queue, cl_uint n, const cl_mem *mems,
+                                         cl_mem_migration_flags how, cl_uint n_deps, const cl_event *deps,
+                                         cl_event *event_p);
+cl_int __wrap_clEnqueueMigrateMemObjects(cl_command_queue queue, cl_uint n, const cl_mem *mems,
+                                         cl_mem_migration_flags how, cl_uint n_deps, const cl_event *deps,
+                                         cl_event *event_p);
+cl_int __wrap_clEnqueueMigrateMemObjects(cl_command_queue queue, cl_uint n, const cl_mem *mems,
+                                         cl_mem_migration_flags how, cl_uint n_deps, const cl_event *deps,
+                                         cl_event *event_p)
+{
+	atomic_fetch_add((how & CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED) != 0 ? &placed : &moved, 1);
+	return __real_clEnqueueMigrateMemObjects(queue, n, mems, how, n_deps, deps, event_p);
+}
+
+static void sums(struct world *world, int rank, choir_comm *comm, void *unused)
+{
+	struct dense_call c = { .what = &collectives[ALLREDUCE],
+		                .dtype = CHOIR_F32,
+		                .op = CHOIR_OP_SUM,
+		                .n = world->n,
+		                .count = 50001,
+		                .device = true,
+		                .options = "algorithm=device" };
+
+	(void)unused;
+	run_by(world, rank, comm, &c, "device");
+}
+
+/* When it is made, on each rank's device, and not again. */
+static void test_memory_is_placed(void **state)
+{
+	struct world world;
+
+	(void)state;
+	atomic_store(&placed, 0);
+	devices_begin(&world, 3, 0);
+	world_threads(&world, sums, NULL);
+	assert_int_equal(atomic_load(&placed), 3 * 2); /* scratch and a slot */
+	for (int i = 0; i < 3; i++)
+		world_threads(&world, sums, NULL);
+	assert_int_equal(atomic_load(&placed), 3 * 2);
+	assert_int_equal(atomic_load(&moved), 0);
+	world_end(&world);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_sizes),   cmocka_unit_test(test_chunks),
-		                            cmocka_unit_test(test_types),   cmocka_unit_test(test_factors),
-		                            cmocka_unit_test(test_choices), cmocka_unit_test(test_no_transfers) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_sizes),           cmocka_unit_test(test_chunks),
+		                            cmocka_unit_test(test_types),           cmocka_unit_test(test_factors),
+		                            cmocka_unit_test(test_choices),         cmocka_unit_test(test_no_transfers),
+		                            cmocka_unit_test(test_memory_is_placed) };
 
 	return cmocka_run_group_tests_name("device", tests, devices_open, devices_close);
 }
