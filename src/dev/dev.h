@@ -241,6 +241,8 @@ bool dev_keeps_denormals(const choir_device *device); /* of f32, in kernels */
 bool dev_has_long_loops(const choir_device *device);  /* Note [long loops] in facts.c */
 choir_reduce_where dev_reduce_where(const choir_device *device);
 size_t dev_max_group(const choir_device *device);
+/* dev_vector_width: how many elements of so many bytes a work-item should take at once: 1, 2, 4, 8 or 16. */
+unsigned dev_vector_width(const choir_device *device, size_t elem_bytes);
 cl_uint dev_compute_units(const choir_device *device);
 uint64_t dev_memory_bytes(const choir_device *device);
 uint64_t dev_most_buffer_bytes(const choir_device *device); /* of one cl_mem */

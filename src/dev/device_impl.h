@@ -12,6 +12,8 @@
 #include <pthread.h>
 
 /* Properties of the device and its driver, found when it is created and constant from then on. */
+enum { VECTOR_WIDTHS = 4 };
+
 struct device_facts {
 	char name[128], vendor[128], platform[128], version[128], driver[128];
 	cl_device_type type;
@@ -27,6 +29,7 @@ struct device_facts {
 	bool alone; /* the context has no other device */
 	cl_device_svm_capabilities svm;
 	size_t max_group;
+	cl_uint vector_widths[VECTOR_WIDTHS]; /* elements of 1, 2, 4, 8 bytes that a work-item should take at once */
 	cl_uint compute_units;
 	cl_ulong memory_bytes, max_buffer_bytes;
 	bool direct_works; /* found by the probe, whichever class is in use */

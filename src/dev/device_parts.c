@@ -111,6 +111,13 @@ choir_reduce_where dev_reduce_where(const choir_device *device)
 	return device->reduce;
 }
 
+unsigned dev_vector_width(const choir_device *device, size_t elem_bytes)
+{
+	unsigned i = (unsigned)__builtin_ctzll(elem_bytes);
+
+	return i < VECTOR_WIDTHS && device->facts.vector_widths[i] > 1 ? device->facts.vector_widths[i] : 1;
+}
+
 size_t dev_max_group(const choir_device *device)
 {
 	return device->facts.max_group;

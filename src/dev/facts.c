@@ -120,6 +120,26 @@ static const char *sub_group_std(cl_device_id id, int version)
 	return version < 30 ? "-cl-std=CL2.0" : "-cl-std=CL3.0";
 }
 
+/* Note [vector widths].  A GPU's lanes each take what the driver prefers, 16 bytes on Intel's, 4 on AMD's; it may say 0
+ * of a type that it lacks.  A CPU's compiler makes vectors across work-items. */
+static void widths_learn(cl_device_id id, struct device_facts *facts)
+{
+	static const cl_device_info widths[VECTOR_WIDTHS] = { CL_DEVICE_PREFERRED_VECTOR_WIDTH_CHAR,
+		                                              CL_DEVICE_PREFERRED_VECTOR_WIDTH_SHORT,
+		                                              CL_DEVICE_PREFERRED_VECTOR_WIDTH_INT,
+		                                              CL_DEVICE_PREFERRED_VECTOR_WIDTH_LONG };
+
+	for (int i = 0; i < VECTOR_WIDTHS; i++) {
+		cl_uint most = 16u >> i, width = 1;
+
+		if ((facts->type & CL_DEVICE_TYPE_CPU) == 0)
+			clGetDeviceInfo(id, widths[i], sizeof width, &width, NULL);
+		facts->vector_widths[i] = 1;
+		while (2 * facts->vector_widths[i] <= width && facts->vector_widths[i] < most)
+			facts->vector_widths[i] *= 2;
+	}
+}
+
 choir_status facts_learn(cl_context context, cl_device_id id, struct device_facts *facts, struct device_usm *usm)
 {
 	cl_platform_id platform;
@@ -149,6 +169,7 @@ choir_status facts_learn(cl_context context, cl_device_id id, struct device_fact
 		snprintf(facts->platform, sizeof facts->platform, "unknown");
 
 	/* A query that the driver refuses leaves the property absent. */
+	widths_learn(id, facts);
 	clGetDeviceInfo(id, CL_DEVICE_SINGLE_FP_CONFIG, sizeof fp32, &fp32, NULL);
 	clGetDeviceInfo(id, CL_DEVICE_DOUBLE_FP_CONFIG, sizeof fp64, &fp64, NULL);
 	clGetDeviceInfo(id, CL_DEVICE_HOST_UNIFIED_MEMORY, sizeof unified, &unified, NULL);

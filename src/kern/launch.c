@@ -46,13 +46,17 @@ struct options {
 	char text[96];
 };
 
-static struct options options_of(choir_dtype dtype, choir_op op)
+/* A width of 1 is not said: the programs of CPUs, which keep what they built on disk, stay the same. */
+static struct options options_of(const choir_device *device, choir_dtype dtype, choir_op op)
 {
-	char text[REDUCE_OP_OPTION_BYTES];
+	unsigned width = dev_vector_width(device, choir_dtype_bytes(dtype));
+	char text[REDUCE_OP_OPTION_BYTES], wide[16] = "";
 	struct options options;
 
-	snprintf(options.text, sizeof options.text, "-D DTYPE=%s -D OP=%s", reduce_dtype_option(dtype),
-	         reduce_op_option(op, text));
+	if (width > 1)
+		snprintf(wide, sizeof wide, " -D WIDTH=%u", width);
+	snprintf(options.text, sizeof options.text, "-D DTYPE=%s -D OP=%s%s", reduce_dtype_option(dtype),
+	         reduce_op_option(op, text), wide);
 	return options;
 }
 
@@ -116,7 +120,7 @@ choir_status reduce_kernel_warm(choir_device *device, choir_dtype dtype, choir_o
 	choir_status st;
 
 	TRY(reduce_kernel_supported(device, dtype, op));
-	options = options_of(dtype, op);
+	options = options_of(device, dtype, op);
 	st = dev_kernel_take(device, SOURCE, options.text, "reduce_two", &kernel);
 	if (st != CHOIR_SUCCESS)
 		return user_op_is(op) && st == CHOIR_OPENCL ? error_set(CHOIR_ARGUMENT, "%s", error_text()) : st;
@@ -145,13 +149,16 @@ static void set_operand(struct arguments *args, struct reduce_operand operand, s
 	set(args, sizeof elements, &elements);
 }
 
-static choir_status launch(choir_device *device, struct arguments *args, uint64_t count, cl_event *event_p)
+static choir_status launch(choir_device *device, struct arguments *args, const struct reduce_call *call,
+                           cl_event *event_p)
 {
 	size_t group = launch_kernel_group(device, args->kernel, GROUP_ITEMS);
+	uint64_t width = dev_vector_width(device, choir_dtype_bytes(call->dtype));
+	uint64_t items = (call->count + width - 1) / width;
 
 	if (args->rc != CL_SUCCESS)
 		return error_cl("clSetKernelArg", args->rc);
-	return dev_launch(device, args->kernel, round_up(count, group), group, event_p);
+	return dev_launch(device, args->kernel, round_up(items, group), group, event_p);
 }
 
 /* Bit k: source first + k holds original values. */
@@ -188,7 +195,7 @@ static void set_factor(struct arguments *args, const struct reduce_call *call)
 static choir_status start_two(choir_device *device, const struct reduce_call *call, struct reduce_operand dst,
                               const struct reduce_operand *src, cl_event *event_p)
 {
-	struct options options = options_of(call->dtype, call->op);
+	struct options options = options_of(device, call->dtype, call->op);
 	struct arguments args = { .rc = CL_SUCCESS };
 	size_t elem_bytes = choir_dtype_bytes(call->dtype);
 	cl_ulong count = call->count;
@@ -203,7 +210,7 @@ static choir_status start_two(choir_device *device, const struct reduce_call *ca
 	set(&args, sizeof raw, &raw);
 	set(&args, sizeof n_final, &n_final);
 	set_factor(&args, call);
-	choir_status st = launch(device, &args, call->count, event_p);
+	choir_status st = launch(device, &args, call, event_p);
 	dev_kernel_give(device, SOURCE, options.text, "reduce_two", args.kernel);
 	return st;
 }
@@ -213,7 +220,7 @@ static choir_status start_many(choir_device *device, const struct reduce_call *c
                                const struct reduce_operand *src, uint32_t first, uint32_t n, cl_mem part, cl_uint flags,
                                cl_event *event_p)
 {
-	struct options options = options_of(call->dtype, call->op);
+	struct options options = options_of(device, call->dtype, call->op);
 	struct arguments args = { .rc = CL_SUCCESS };
 	size_t elem_bytes = choir_dtype_bytes(call->dtype);
 	cl_ulong count = call->count;
@@ -232,7 +239,7 @@ static choir_status start_many(choir_device *device, const struct reduce_call *c
 	set(&args, sizeof count, &count);
 	set(&args, sizeof n_final, &n_final);
 	set_factor(&args, call);
-	choir_status st = launch(device, &args, call->count, event_p);
+	choir_status st = launch(device, &args, call, event_p);
 	dev_kernel_give(device, SOURCE, options.text, "reduce_many", args.kernel);
 	return st;
 }
