@@ -32,9 +32,7 @@ void merge_fold(__global const INDEX *ind, ulong ind_at, __global const ELEM *ro
 	}
 }
 
-/* Stores n accumulators as elements; out may be acc where both have one type. */
-__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
-void merge_finish(__global const ACC *acc, ulong n, int n_ranks, __global ELEM *out)
+static void finish(__global const ACC *acc, ulong n, int n_ranks, __global ELEM *out)
 {
 	for (walk at = walk_from(n, 1); at.i < at.end; at = walk_on(at)) {
 		ACC x = acc[at.i];
@@ -43,4 +41,19 @@ void merge_finish(__global const ACC *acc, ulong n, int n_ranks, __global ELEM *
 			x = OPS(final)(x, n_ranks);
 		OPS(store)(out, at.i, x);
 	}
+}
+
+/* Stores n accumulators as elements; out may be acc where both have one type. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+void merge_finish(__global const ACC *acc, ulong n, int n_ranks, __global ELEM *out)
+{
+	finish(acc, n, n_ranks, out);
+}
+
+/* The same of *rows rows. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+void merge_finish_rows(__global const ACC *acc, __global const uint *rows, ulong width, int n_ranks,
+                       __global ELEM *out)
+{
+	finish(acc, *rows * width, n_ranks, out);
 }

@@ -24,10 +24,11 @@ void segment_count(__global const entry *entries, uint n, uint span, __global ui
 	heads[t] = count;
 }
 
-/* heads, after scan_group: the number of the first segment that starts in the span.  start[count] = n ends the list. */
+/* heads, after scan_group: the number of the first segment that starts in the span.  start[*count] = n ends the
+ * list. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
-void segment_start(__global const entry *entries, uint n, uint span, __global const uint *heads, uint count,
-                   __global uint *start)
+void segment_start(__global const entry *entries, uint n, uint span, __global const uint *heads,
+                   __global const uint *count, __global uint *start)
 {
 	const uint t = (uint)get_global_id(0);
 	const uint from = (uint)min((ulong)t * span, (ulong)n), end = (uint)min((ulong)from + span, (ulong)n);
@@ -37,14 +38,14 @@ void segment_start(__global const entry *entries, uint n, uint span, __global co
 		if (i == 0 || entries[i].key != entries[i - 1].key)
 			start[segment++] = i;
 	if (t == 0)
-		start[count] = n;
+		start[*count] = n;
 }
 
 /* ind[s] = (key of segment s) + shift. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
-void segment_index(__global const entry *entries, __global const uint *start, ulong count, long shift,
+void segment_index(__global const entry *entries, __global const uint *start, __global const uint *count, long shift,
                    __global INDEX *ind)
 {
-	for (walk at = walk_from(count, 1); at.i < at.end; at = walk_on(at))
+	for (walk at = walk_from(*count, 1); at.i < at.end; at = walk_on(at))
 		ind[at.i] = (INDEX)((long)entries[start[at.i]].key + shift);
 }

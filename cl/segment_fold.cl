@@ -18,12 +18,12 @@ static ACC load_term(__global const ELEM *rows, ulong at)
 	return RAW ? OPS(raw)(x, 1) : x;
 }
 
-/* rows_at: elements to skip in rows.  start[s] .. start[s + 1] - 1 are segment s. */
+/* rows_at: elements to skip in rows.  start[s] .. start[s + 1] - 1 are segment s, of *count. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void segment_fold(__global const ELEM *rows, ulong rows_at, __global const entry *entries, __global const uint *start,
-                  ulong count, ulong width, int n_ranks, __global ELEM *out)
+                  __global const uint *count, ulong width, int n_ranks, __global ELEM *out)
 {
-	for (walk at = walk_from(count, width); at.i < at.end; at = walk_on(at)) {
+	for (walk at = walk_from(*count, width); at.i < at.end; at = walk_on(at)) {
 		const uint from = start[at.row], end = start[at.row + 1];
 		ACC acc = load_term(rows, rows_at + entries[from].value * width + at.column);
 

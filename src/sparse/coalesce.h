@@ -30,6 +30,9 @@ struct coalesce_call {
 	bool raw;
 	bool final; /* apply the operator's final expression with n_ranks (mean) */
 	int n_ranks;
+	/* that coalesce_fill will be asked for, so that a GPU need not wait for the host in between; bytes 0 = not
+	 * known */
+	struct index_form form;
 	struct index_range range;          /* all indices lie in it, lo >= 0 */
 	const struct coalesce_source *src; /* [n_src], the caller's until fini */
 	uint32_t n_src;

@@ -35,6 +35,25 @@ choir_status coalesce_kernel_create(choir_device *device, const struct coalesce_
 	return CHOIR_SUCCESS;
 }
 
+/* The kernels that make the result. */
+static choir_status make(struct coalesce_device *job, struct index_form form)
+{
+	job->made = true;
+	return job->route->fill(job, form);
+}
+
+/* Note [counts]: in room for as many pairs as there can be. */
+static choir_status make_ahead(struct coalesce_device *job)
+{
+	struct index_form form = job->call.form;
+	uint64_t span = index_range_span(job->call.range);
+	uint32_t most = span < job->n ? (uint32_t)span : job->n;
+
+	if (form.bytes == 0 || dev_is_cpu(job->device) || coalesce_take_result(job, form, most) != CHOIR_SUCCESS)
+		return CHOIR_SUCCESS;
+	return make(job, form);
+}
+
 choir_status coalesce_kernel_count(struct coalesce_device *job, uint64_t *count_p, bool *done_p)
 {
 	if (!job->counting) {
@@ -42,6 +61,7 @@ choir_status coalesce_kernel_count(struct coalesce_device *job, uint64_t *count_
 		TRY(coalesce_indices(job));
 		TRY(job->route->count(job));
 		TRY(coalesce_kernel_read_count(job));
+		TRY(make_ahead(job));
 	}
 	TRY(dev_poll(job->event, done_p));
 	if (!*done_p)
@@ -76,17 +96,20 @@ static choir_status copy_result(struct coalesce_device *job, struct dev_bytes in
 	return dev_copy(job->device, rows, out_val, rows_bytes(job), &job->event);
 }
 
-/* The kernels that make the result, once. */
+/* Once. */
 static choir_status make_result(struct coalesce_device *job, struct index_form form)
 {
 	job->filling = true;
-	TRY(coalesce_take_result(job, form));
-	return job->route->fill(job, form);
+	if (job->made)
+		return CHOIR_SUCCESS;
+	TRY(coalesce_take_result(job, form, job->count));
+	return make(job, form);
 }
 
 static choir_status end_fill(struct coalesce_device *job, bool *done_p)
 {
 	TRY(dev_poll(job->event, done_p));
+	job->over = *done_p;
 	return *done_p ? dev_wait(&job->event) : CHOIR_SUCCESS;
 }
 
@@ -139,9 +162,8 @@ void coalesce_kernel_destroy(struct coalesce_device *job)
 	if (job == NULL)
 		return;
 	/* Something failed half-way, or the collective did: what was enqueued ends before its memory goes. */
-	if (job->event != NULL)
-		(void)dev_wait(&job->event);
-	else if (job->enqueued)
+	(void)dev_wait(&job->event);
+	if (job->enqueued && !job->over)
 		(void)clFinish(dev_queue(job->device));
 	for (int i = 0; i < N_SCRATCH; i++)
 		scratch_give(&job->scratch[i]);

@@ -3,7 +3,12 @@
  *
  * Design notes.  All launches go to the device's internal in-order queue, so only the last one of a step has an event:
  * once for the count, once for the result.  Until an event is complete the device may read the sources and write the
- * result; destroy waits for it. */
+ * result; destroy waits for it.
+ *
+ * Note [counts].  The kernels that make the result read its count on the device, in SCRATCH_TOTAL.  On a GPU they are
+ * enqueued right behind those that count: the result has room for as many pairs as there can be, and the host learns
+ * the count while they run.  Where the device has no such room, and on CPUs, whose memory that would be, they follow
+ * when the host has seen the count. */
 #ifndef SPARSE_COALESCE_KERNEL_H
 #define SPARSE_COALESCE_KERNEL_H
 
@@ -33,7 +38,7 @@ enum coalesce_scratch {
 struct coalesce_device;
 
 /* A route.  count: enqueues all up to reading the number of distinct indices (coalesce_kernel_read_count).  fill: all
- * up to reading the result (coalesce_kernel_read). */
+ * that makes the result, for which there is room; it does not know the count (Note [counts]). */
 struct coalesce_route {
 	const char *name;
 	bool (*fits)(const struct coalesce_call *call, uint64_t pairs);
@@ -49,6 +54,7 @@ struct coalesce_device {
 	const struct coalesce_route *route;
 	struct launch_shape shape;
 	uint32_t n, count;
+	uint32_t room; /* pairs: of the result */
 	struct scratch scratch[N_SCRATCH];
 	/* sorting */
 	bool wide;    /* keys of 64 bits */
@@ -59,7 +65,8 @@ struct coalesce_device {
 	cl_uint span;
 	unsigned cell_bits;
 	cl_event event;
-	bool counting, filling, enqueued;
+	bool counting, made, filling, enqueued; /* made: the kernels that make the result are enqueued */
+	bool over;
 	bool watched; /* event rings already */
 };
 
@@ -90,8 +97,8 @@ choir_status coalesce_scan(struct coalesce_device *job, cl_mem counts, cl_uint n
 /* coalesce_kernel_read_count: the total, as the count. */
 choir_status coalesce_kernel_read_count(struct coalesce_device *job);
 
-/* coalesce_take_result: SCRATCH_OUT_IND and SCRATCH_OUT_VAL for the count. */
-choir_status coalesce_take_result(struct coalesce_device *job, struct index_form form);
+/* coalesce_take_result: SCRATCH_OUT_IND and SCRATCH_OUT_VAL for so many pairs, which become job->room. */
+choir_status coalesce_take_result(struct coalesce_device *job, struct index_form form, uint32_t pairs);
 
 /* coalesce_key_bits: of the keys, which are indices less the least one. */
 unsigned coalesce_key_bits(const struct coalesce_call *call);

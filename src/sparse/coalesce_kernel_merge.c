@@ -76,14 +76,16 @@ static choir_status fold(struct coalesce_device *job, uint32_t s, cl_mem acc)
 
 static choir_status finish(struct coalesce_device *job, cl_mem acc)
 {
-	cl_mem out = coalesce_mem(job, SCRATCH_OUT_VAL);
-	cl_ulong n = job->count * job->call.width;
+	cl_mem out = coalesce_mem(job, SCRATCH_OUT_VAL), rows = coalesce_mem(job, SCRATCH_TOTAL);
+	cl_ulong width = job->call.width;
 	cl_int n_ranks = job->call.n_ranks;
 	char options[COALESCE_OPTIONS_BYTES];
-	struct launch_arg args[] = { LAUNCH_ARG(acc), LAUNCH_ARG(n), LAUNCH_ARG(n_ranks), LAUNCH_ARG(out) };
+	struct launch_arg args[] = { LAUNCH_ARG(acc), LAUNCH_ARG(rows), LAUNCH_ARG(width), LAUNCH_ARG(n_ranks),
+		                     LAUNCH_ARG(out) };
 
 	coalesce_merge_options(options, job, 4);
-	return coalesce_run(job, "merge.cl", options, "merge_finish", args, sizeof args / sizeof *args, n);
+	return coalesce_run(job, "merge.cl", options, "merge_finish_rows", args, sizeof args / sizeof *args,
+	                    job->room * width);
 }
 
 static choir_status fill(struct coalesce_device *job, struct index_form form)
@@ -99,7 +101,7 @@ static choir_status fill(struct coalesce_device *job, struct index_form form)
 	TRY(coalesce_rows(job));
 	TRY(take_bitmap(job, SCRATCH_SEEN));
 	if (rounds) {
-		TRY(coalesce_take(job, SCRATCH_ACC, job->count * call->width * acc_bytes));
+		TRY(coalesce_take(job, SCRATCH_ACC, job->room * call->width * acc_bytes));
 		acc = coalesce_mem(job, SCRATCH_ACC);
 	}
 	for (uint32_t s = 0; s < call->n_src; s++) {

@@ -159,10 +159,16 @@ choir_status coalesce_kernel_read_count(struct coalesce_device *job)
 	return dev_read(job->device, &total, 0, &job->count, 4, &job->event);
 }
 
-choir_status coalesce_take_result(struct coalesce_device *job, struct index_form form)
+choir_status coalesce_take_result(struct coalesce_device *job, struct index_form form, uint32_t pairs)
 {
-	TRY(coalesce_take(job, SCRATCH_OUT_IND, (uint64_t)job->count * form.bytes));
-	return coalesce_take(job, SCRATCH_OUT_VAL, job->count * row_bytes(job));
+	choir_status st;
+
+	TRY(coalesce_take(job, SCRATCH_OUT_IND, (uint64_t)pairs * form.bytes));
+	st = coalesce_take(job, SCRATCH_OUT_VAL, pairs * row_bytes(job));
+	if (st != CHOIR_SUCCESS)
+		scratch_give(&job->scratch[SCRATCH_OUT_IND]);
+	job->room = pairs;
+	return st;
 }
 
 unsigned coalesce_key_bits(const struct coalesce_call *call)

@@ -47,12 +47,13 @@ static choir_status fill_scalars(struct coalesce_device *job, struct index_form 
 static choir_status find_segments(struct coalesce_device *job)
 {
 	cl_mem entries = coalesce_mem(job, job->sorted), heads = coalesce_mem(job, SCRATCH_COUNTS), start;
-	cl_uint n = job->n, segments = job->count;
+	cl_mem segments = coalesce_mem(job, SCRATCH_TOTAL);
+	cl_uint n = job->n;
 	char options[COALESCE_OPTIONS_BYTES];
 	struct launch_arg args[] = { LAUNCH_ARG(entries), LAUNCH_ARG(n),        LAUNCH_ARG(job->span),
 		                     LAUNCH_ARG(heads),   LAUNCH_ARG(segments), LAUNCH_ARG(start) };
 
-	TRY(coalesce_take(job, SCRATCH_START, (segments + UINT64_C(1)) * 4));
+	TRY(coalesce_take(job, SCRATCH_START, (job->room + UINT64_C(1)) * 4));
 	start = coalesce_mem(job, SCRATCH_START);
 	coalesce_segment_options(options, job, 4);
 	return coalesce_run_items(job, "segment.cl", options, "segment_start", args, sizeof args / sizeof *args,
@@ -62,21 +63,21 @@ static choir_status find_segments(struct coalesce_device *job)
 static choir_status write_indices(struct coalesce_device *job, struct index_form form)
 {
 	cl_mem entries = coalesce_mem(job, job->sorted), start = coalesce_mem(job, SCRATCH_START),
-	       ind = coalesce_mem(job, SCRATCH_OUT_IND);
-	cl_ulong segments = job->count;
+	       segments = coalesce_mem(job, SCRATCH_TOTAL), ind = coalesce_mem(job, SCRATCH_OUT_IND);
 	cl_long shift = job->call.range.lo - form.base;
 	char options[COALESCE_OPTIONS_BYTES];
 	struct launch_arg args[] = { LAUNCH_ARG(entries), LAUNCH_ARG(start), LAUNCH_ARG(segments), LAUNCH_ARG(shift),
 		                     LAUNCH_ARG(ind) };
 
 	coalesce_segment_options(options, job, form.bytes);
-	return coalesce_run(job, "segment.cl", options, "segment_index", args, sizeof args / sizeof *args, segments);
+	return coalesce_run(job, "segment.cl", options, "segment_index", args, sizeof args / sizeof *args, job->room);
 }
 
 static choir_status fill(struct coalesce_device *job, struct index_form form)
 {
-	cl_mem entries = coalesce_mem(job, job->sorted), start, out = coalesce_mem(job, SCRATCH_OUT_VAL);
-	cl_ulong rows_at, width = job->call.width, segments = job->count;
+	cl_mem entries = coalesce_mem(job, job->sorted), start, out = coalesce_mem(job, SCRATCH_OUT_VAL),
+	       segments = coalesce_mem(job, SCRATCH_TOTAL);
+	cl_ulong rows_at, width = job->call.width;
 	cl_int n_ranks = job->call.n_ranks;
 	struct dense_rows rows;
 	char options[COALESCE_OPTIONS_BYTES];
@@ -92,7 +93,7 @@ static choir_status fill(struct coalesce_device *job, struct index_form form)
 	start = coalesce_mem(job, SCRATCH_START);
 	coalesce_fold_options(options, job, form.bytes);
 	return coalesce_run(job, "segment_fold.cl", options, "segment_fold", args, sizeof args / sizeof *args,
-	                    segments * width);
+	                    job->room * width);
 }
 
 const struct coalesce_route coalesce_route_sort = { .name = "sort", .fits = fits, .count = count, .fill = fill };

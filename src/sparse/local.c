@@ -162,6 +162,7 @@ static choir_status coalesce_start(struct sparse *sparse, struct script_turn *tu
 		                      .range = { .lo = sparse->header.lo, .hi = sparse->header.hi } };
 
 	(void)turn;
+	todo.form = index_form_of(todo.range);
 	sparse->header.raw = false;
 	source->pairs = (struct pairs){ .ind = sparse->ind,
 		                        .rows = sparse->val,

@@ -206,7 +206,8 @@ static bool crosses_bus(const struct sparse *sparse)
 	return choir_device_class(sparse->env.device) == CHOIR_CLASS_STAGE;
 }
 
-static choir_status merge(struct sparse *sparse, uint32_t n_lists, struct index_range range, bool final, bool kernels)
+static choir_status merge(struct sparse *sparse, uint32_t n_lists, struct index_range range, struct index_form form,
+                          bool final, bool kernels)
 {
 	struct coalesce_call todo = { .dtype = sparse->wire_dtype,
 		                      .op = sparse->call.op,
@@ -215,6 +216,7 @@ static choir_status merge(struct sparse *sparse, uint32_t n_lists, struct index_
 		                      .n_ranks = sparse->env.layout->n,
 		                      .src = sparse->lists,
 		                      .n_src = n_lists,
+		                      .form = form,
 		                      .range = range };
 	uint64_t pairs = 0;
 
@@ -226,12 +228,19 @@ static choir_status merge(struct sparse *sparse, uint32_t n_lists, struct index_
 
 choir_status sparse_merge_host(struct sparse *sparse, uint32_t n_lists, struct index_range range, bool final)
 {
-	return merge(sparse, n_lists, range, final, false);
+	return merge(sparse, n_lists, range, index_form_of(range), final, false);
 }
 
 choir_status sparse_merge_region(struct sparse *sparse, struct index_range range)
 {
-	return merge(sparse, (uint32_t)sparse->env.layout->n, range, true, !crosses_bus(sparse));
+	return merge(sparse, (uint32_t)sparse->env.layout->n, range, index_form_of(range), true, !crosses_bus(sparse));
+}
+
+static choir_status merge_to_result(struct sparse *sparse, bool kernels)
+{
+	struct index_form form = { .bytes = sparse->ind_bytes };
+
+	return merge(sparse, (uint32_t)sparse->env.layout->n, sparse->facts.range, form, true, kernels);
 }
 
 choir_status sparse_merge_all(struct sparse *sparse)
@@ -245,12 +254,12 @@ choir_status sparse_merge_all(struct sparse *sparse)
 		own->ind_mem = sparse->own_ind.mem;
 		own->val_mem = sparse->own_rows.mem;
 	}
-	return merge(sparse, (uint32_t)sparse->env.layout->n, sparse->facts.range, true, kernels);
+	return merge_to_result(sparse, kernels);
 }
 
 choir_status sparse_merge_on_device(struct sparse *sparse)
 {
-	return merge(sparse, (uint32_t)sparse->env.layout->n, sparse->facts.range, true, true);
+	return merge_to_result(sparse, true);
 }
 
 void sparse_set_imbalance(struct sparse *sparse)

@@ -24,6 +24,7 @@ static choir_status begin(struct device_call *call, struct index_range range, ch
 		                      .n_ranks = 1,
 		                      .src = &call->source,
 		                      .n_src = 1,
+		                      .form = device_call_index_form(call),
 		                      .range = range };
 
 	call->source.pairs = (struct pairs){ .ind = call->operands[IND].ptr,

@@ -122,6 +122,7 @@ choir_status far_merge(struct topk_run *run, struct topk_list *out, const struct
 	merge->out = out;
 	merge->then = then;
 	list_merge_call(&call, merge->sources, &run->types, lists, n);
+	call.form = run->types.form;
 	TRY(coalesce_init(&merge->job, &call, run->state->device));
 	run->far.waits = true;
 	run->step = wait_count;

@@ -154,6 +154,8 @@ static void one_route(choir_device *device, const struct coalesce_shape *shape, 
 	if (ind_bytes == 4 && call.range.hi > INT32_MAX)
 		in_form = index_form_of(call.range);
 	out_form = index_form_of(call.range);
+	if (shape->n % 2 == 0)
+		call.form = out_form;
 	index_convert(stored, in_form, in->ind, (struct index_form){ .bytes = 8 }, in->count);
 	for (uint32_t s = 0; s < shape->n_src; s++) {
 		src[s].pairs = (struct pairs){ .ind = stored + at * in_form.bytes,
