@@ -7,24 +7,30 @@
 
 #include "group_sum.h"
 
-/* total[0] = the sum of all n.  One group only: groups cannot wait for each other. */
+/* total[0] = the sum of all n.  The group goes through them in blocks in which each item owns `each` neighbours.  One
+ * group only: groups cannot wait for each other. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
-void scan_group(__global uint *data, uint n, __global uint *total)
+void scan_group(__global uint *data, uint n, uint each, __global uint *total)
 {
 	__local uint sums[GROUP];
-	const uint t = group_item(), span = (n + GROUP - 1) / GROUP;
-	const uint from = min(t * span, n), to = min(from + span, n);
-	uint sum = 0, all;
+	const uint t = group_item();
+	uint below = 0; /* sum of the blocks before this one */
 
-	for (uint i = from; i < to; i++)
-		sum += data[i];
-	sum = group_sum_before(sum, sums, &all);
-	if (t == 0)
-		total[0] = all;
-	for (uint i = from; i < to; i++) {
-		const uint here = data[i];
+	for (uint block = 0; block < n; block += GROUP * each) {
+		const uint from = min(block + t * each, n), to = min(from + each, n);
+		uint sum = 0, all;
 
-		data[i] = sum;
-		sum += here;
+		for (uint i = from; i < to; i++)
+			sum += data[i];
+		sum = below + group_sum_before(sum, sums, &all);
+		for (uint i = from; i < to; i++) {
+			const uint here = data[i];
+
+			data[i] = sum;
+			sum += here;
+		}
+		below += all;
 	}
+	if (t == 0)
+		total[0] = below;
 }

@@ -6,7 +6,8 @@
 
 #include <stdio.h>
 
-enum { SCAN_GROUP = 64 };
+/* A CPU reads the counts twice from first to last, a GPU a block of them at a time, all items side by side. */
+enum { SCAN_CPU_GROUP = 64, SCAN_GPU_GROUP = 256, SCAN_GPU_EACH = 8 };
 
 /* In parts of that many groups at most: a driver may drop what is beyond. */
 choir_status dev_launch(choir_device *device, cl_kernel kernel, size_t global, size_t local, cl_event *event_p)
@@ -67,8 +68,10 @@ size_t launch_kernel_group(const choir_device *device, cl_kernel kernel, size_t 
 
 choir_status launch_scan(choir_device *device, cl_mem counts, cl_uint n, cl_mem total)
 {
-	size_t group = launch_group(device, SCAN_GROUP);
-	struct launch_arg args[] = { LAUNCH_ARG(counts), LAUNCH_ARG(n), LAUNCH_ARG(total) };
+	bool cpu = dev_is_cpu(device);
+	size_t group = launch_group(device, cpu ? SCAN_CPU_GROUP : SCAN_GPU_GROUP);
+	cl_uint each = cpu ? (cl_uint)((n + group - 1) / group) : SCAN_GPU_EACH;
+	struct launch_arg args[] = { LAUNCH_ARG(counts), LAUNCH_ARG(n), LAUNCH_ARG(each), LAUNCH_ARG(total) };
 	char options[32];
 	struct launch launch = { .source = "scan.cl",
 		                 .options = options,
@@ -116,4 +119,16 @@ size_t launch_items(const choir_device *device, uint64_t n, uint64_t *span_p)
 	items = min_u64(round_up(items, group), round_down(LAUNCH_GROUPS, group)); /* also if each is a group */
 	*span_p = (n + items - 1) / items;
 	return (size_t)items;
+}
+
+size_t launch_spans(const choir_device *device, size_t group, uint64_t n, uint64_t *span_p)
+{
+	/* A CPU wants a few long spans a core, a GPU many short ones; but the counts of all of them are scanned. */
+	bool cpu = dev_is_cpu(device);
+	uint64_t least = cpu ? 2048 : 4 * group, most = (uint64_t)dev_compute_units(device) * (cpu ? 4 : 16),
+		 groups = (n + least - 1) / least;
+
+	groups = min_u64(groups, min_u64(most, LAUNCH_GROUPS));
+	*span_p = round_up((n + groups - 1) / groups, group);
+	return (size_t)((n + *span_p - 1) / *span_p);
 }

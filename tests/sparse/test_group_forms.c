@@ -21,7 +21,7 @@ static void download(cl_mem mem, void *to, size_t bytes)
 	assert_int_equal(clEnqueueReadBuffer(dev_queue(device), mem, CL_TRUE, 0, bytes, to, 0, NULL, NULL), CL_SUCCESS);
 }
 
-static void scan_of(cl_uint n, size_t group)
+static void scan_of(cl_uint n, size_t group, cl_uint each)
 {
 	char options[32];
 	uint32_t *data = malloc((n + 1) * 4), *want = malloc((n + 1) * 4), total = 1, sum = 0;
@@ -33,7 +33,7 @@ static void scan_of(cl_uint n, size_t group)
 		sum += data[i];
 	}
 	cl_mem mem = upload(data, (n + 1) * 4), total_mem = upload(&total, 4);
-	struct launch_arg args[] = { LAUNCH_ARG(mem), LAUNCH_ARG(n), LAUNCH_ARG(total_mem) };
+	struct launch_arg args[] = { LAUNCH_ARG(mem), LAUNCH_ARG(n), LAUNCH_ARG(each), LAUNCH_ARG(total_mem) };
 	struct launch launch = { .source = "scan.cl",
 		                 .options = options,
 		                 .kernel = "scan_group",
@@ -61,8 +61,11 @@ static void prefix_sums(void **state)
 
 	(void)state;
 	for (size_t g = 0; g < sizeof groups / sizeof *groups; g++)
-		for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
-			scan_of(sizes[s], groups[g]);
+		for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+			scan_of(sizes[s], groups[g], 1);
+			scan_of(sizes[s], groups[g], 8);
+			scan_of(sizes[s], groups[g], sizes[s]); /* in one block, as on CPUs */
+		}
 }
 
 /* The k largest of n, of which many are equal. */
