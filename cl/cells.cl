@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [cells].  Folds entries that share a key.  The entries are grouped into buckets by the upper bits of their keys
- * (radix.cl), in their order.  A work-group folds one bucket, in order, into a cell for each key the bucket can have; a
- * bitmap records the cells in use.  Three launches: cells_count, scan_group over its counts, cells_take.
+/* Note [cells].  Folds entries that share a key, on devices whose work-items run one after the other.  The entries are
+ * grouped into buckets by the upper bits of their keys (radix.cl), in their order.  A work-item folds one bucket, in
+ * order, into a cell for each key the bucket can have; a bitmap records the cells in use.  Three launches: cells_count,
+ * scan_group over its counts, cells_take.
  *
  * A cell starts as the value that changes no bit when it is folded, so the first element needs no branch, which a CPU
- * would mispredict; of a caller's operator, where nobody knows such a value, it starts as its first element.  Each
- * work-item owns an equal part of the cells, reads all entries of the bucket and folds those of
- * its cells: in order, without atomics.
+ * would mispredict; of a caller's operator, where nobody knows such a value, it starts as its first element.
  *
  * Options: DTYPE, OP (ops.h); RAW, FINAL, INDEX (fold_options.h); KEY, VALUE (entry.h); CELL_BITS = the lower bits of a
- * key; GROUP = work-items of a group, a power of two with at least 32 cells for each. */
+ * key. */
 #include "ops.h"
 
 #include "entry.h"
@@ -19,15 +18,9 @@
 #if !defined CELL_BITS || CELL_BITS < 5
 #error "CELL_BITS: the lower bits of a key"
 #endif
-#if !defined GROUP || GROUP < 1 || GROUP * 32 > 1 << CELL_BITS
-#error "GROUP: work-items of a group"
-#endif
-
-#include "group_sum.h"
 
 #define CELLS (1u << CELL_BITS)
 #define WORDS (CELLS / 32)
-#define WORDS_AN_ITEM (WORDS / GROUP)
 
 /* The position of the first of n entries in bucket b or a later one. */
 static uint bucket_start(__global const entry *entries, uint n, ulong b)
@@ -50,11 +43,6 @@ static uint cell_of(KEY key)
 	return (uint)key & (CELLS - 1);
 }
 
-static bool is_mine(uint cell)
-{
-	return GROUP == 1 || cell / (CELLS / GROUP) == group_item();
-}
-
 #define BEGINS_EMPTY (OPS_KIND == OPS_OP_USER)
 
 #if !BEGINS_EMPTY
@@ -70,34 +58,30 @@ static ACC nothing(void)
 #endif
 
 /* counts[b] = distinct keys of bucket b; bitmap: the cells in use, bucket after bucket. */
-__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void cells_count(__global const entry *entries, uint n, __global uint *counts, __global uint *bitmap)
 {
-	__local uint bits[WORDS], sums[GROUP];
-	const uint b = (uint)group_number(), first = group_item() * WORDS_AN_ITEM;
+	__local uint bits[WORDS];
+	const uint b = (uint)get_global_id(0);
 	const uint from = bucket_start(entries, n, b), end = bucket_start(entries, n, (ulong)b + 1);
-	uint mine = 0, all;
+	uint count = 0;
 
-	/* No barrier: an item touches its own words only. */
-	for (uint w = first; w < first + WORDS_AN_ITEM; w++)
+	for (uint w = 0; w < WORDS; w++)
 		bits[w] = 0;
 	for (uint i = from; i < end; i++) {
 		const uint x = cell_of(entries[i].key);
 
-		if (is_mine(x))
-			bits[x / 32] |= 1u << (x % 32);
+		bits[x / 32] |= 1u << (x % 32);
 	}
-	for (uint w = first; w < first + WORDS_AN_ITEM; w++) {
-		mine += popcount(bits[w]);
+	for (uint w = 0; w < WORDS; w++) {
+		count += popcount(bits[w]);
 		bitmap[(ulong)b * WORDS + w] = bits[w];
 	}
-	(void)group_sum_before(mine, sums, &all);
-	if (group_item() == 0)
-		counts[b] = all;
+	counts[b] = count;
 }
 
 /* counts, after scan_group: the position where the bucket's indices (key + shift) and elements begin. */
-__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void cells_take(__global const entry *entries, uint n, __global const uint *counts, __global const uint *bitmap,
                 long shift, int n_ranks, __global INDEX *ind, __global ELEM *out)
 {
@@ -105,39 +89,31 @@ void cells_take(__global const entry *entries, uint n, __global const uint *coun
 #if BEGINS_EMPTY
 	__local uint begun[WORDS]; /* a bit for each cell */
 #endif
-	__local uint sums[GROUP];
-	const uint b = (uint)group_number(), first = group_item() * WORDS_AN_ITEM;
+	const uint b = (uint)get_global_id(0);
 	const uint from = bucket_start(entries, n, b), end = bucket_start(entries, n, (ulong)b + 1);
-	uint mine = 0, to, all;
+	uint to = counts[b];
 
-	/* No barrier: an item touches its own cells only. */
 #if BEGINS_EMPTY
-	for (uint w = first; w < first + WORDS_AN_ITEM; w++)
+	for (uint w = 0; w < WORDS; w++)
 		begun[w] = 0;
 #else
-	for (uint x = first * 32; x < (first + WORDS_AN_ITEM) * 32; x++)
+	for (uint x = 0; x < CELLS; x++)
 		cells[x] = nothing();
 #endif
 	for (uint i = from; i < end; i++) {
 		const uint x = cell_of(entries[i].key);
+		ACC here = OPS(load)((__global const ELEM *)&entries[i].value, 0);
 
-		if (is_mine(x)) {
-			ACC here = OPS(load)((__global const ELEM *)&entries[i].value, 0);
-
-			if (RAW)
-				here = OPS(raw)(here, 1);
+		if (RAW)
+			here = OPS(raw)(here, 1);
 #if BEGINS_EMPTY
-			cells[x] = begun[x / 32] >> x % 32 & 1 ? OPS(fold)(cells[x], here) : here;
-			begun[x / 32] |= 1u << x % 32;
+		cells[x] = begun[x / 32] >> x % 32 & 1 ? OPS(fold)(cells[x], here) : here;
+		begun[x / 32] |= 1u << x % 32;
 #else
-			cells[x] = OPS(fold)(cells[x], here);
+		cells[x] = OPS(fold)(cells[x], here);
 #endif
-		}
 	}
-	for (uint w = first; w < first + WORDS_AN_ITEM; w++)
-		mine += popcount(bitmap[(ulong)b * WORDS + w]);
-	to = counts[b] + group_sum_before(mine, sums, &all);
-	for (uint w = first; w < first + WORDS_AN_ITEM; w++)
+	for (uint w = 0; w < WORDS; w++)
 		for (uint left = bitmap[(ulong)b * WORDS + w]; left != 0; left &= left - 1) {
 			const uint x = w * 32 + 31 - clz(left & (0 - left));
 			const ACC here = cells[x];

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Folds the rows of each segment into one, in the order of the entries, which is input order.  segment_fold reads rows
- * at the positions that the entries carry; segment_take folds elements that the entries carry themselves.
+/* Folds the rows of each segment into one, in the order of the entries, which is input order.  segment_fold, after
+ * segment_start: rows at the positions that the entries carry, or elements that they carry themselves.  segment_take,
+ * right after segment_count: such elements, for devices whose work-items run one after the other.
  * Options: DTYPE, OP (ops.h); RAW, FINAL, INDEX (fold_options.h; the indices are those that segment_take writes); KEY,
- * VALUE (entry.h); GROUP, SPAN (walk.h; SPAN is segment_fold's). */
+ * VALUE (entry.h); CARRIES = 1 if entries carry elements, 0 if positions; GROUP, SPAN (walk.h; SPAN is
+ * segment_fold's). */
 #include "ops.h"
 
 #include "entry.h"
@@ -18,26 +20,49 @@ static ACC load_term(__global const ELEM *rows, ulong at)
 	return RAW ? OPS(raw)(x, 1) : x;
 }
 
+#ifndef CARRIES
+#error "CARRIES: 0 or 1"
+#endif
+
+/* Terms that are read before the first of them is folded: the folds wait for each other, the reads need not. */
+#define AHEAD (GROUP == 1 ? 1 : CARRIES ? 16 : 8)
+
+/* The term of entry k. */
+static ACC term(__global const entry *entries, uint k, __global const ELEM *rows, ulong rows_at, ulong width,
+                ulong column)
+{
+	return CARRIES ? load_term((__global const ELEM *)&entries[k].value, 0)
+	               : load_term(rows, rows_at + entries[k].value * width + column);
+}
+
 /* rows_at: elements to skip in rows.  start[s] .. start[s + 1] - 1 are segment s, of *count. */
-__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
-void segment_fold(__global const ELEM *rows, ulong rows_at, __global const entry *entries, __global const uint *start,
-                  __global const uint *count, ulong width, int n_ranks, __global ELEM *out)
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+segment_fold(__global const ELEM *rows, ulong rows_at, __global const entry *entries, __global const uint *start,
+             __global const uint *count, ulong width, int n_ranks, __global ELEM *out)
 {
 	for (walk at = walk_from(*count, width); at.i < at.end; at = walk_on(at)) {
 		const uint from = start[at.row], end = start[at.row + 1];
-		ACC acc = load_term(rows, rows_at + entries[from].value * width + at.column);
+		ACC acc = term(entries, from, rows, rows_at, width, at.column);
 
-		for (uint k = from + 1; k < end; k++)
-			acc = OPS(fold)(acc, load_term(rows, rows_at + entries[k].value * width + at.column));
+		for (uint k = from + 1; k < end; k += AHEAD) {
+			ACC next[AHEAD];
+
+			for (uint j = 0; j < AHEAD; j++)
+				next[j] = term(entries, min(k + j, end - 1), rows, rows_at, width, at.column);
+			for (uint j = 0; j < AHEAD; j++)
+				if (k + j < end)
+					acc = OPS(fold)(acc, next[j]);
+		}
 		OPS(store)(out, at.i, FINAL ? OPS(final)(acc, n_ranks) : acc);
 	}
 }
 
 /* Work-item t folds the segments that start in its span and writes them, with their indices key + shift, from heads[t]
  * on (heads: after scan_group). */
-__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
-void segment_take(__global const entry *entries, uint n, uint span, __global const uint *heads, long shift, int n_ranks,
-                  __global INDEX *ind, __global ELEM *out)
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void segment_take(__global const entry *entries, uint n,
+                                                                              uint span, __global const uint *heads,
+                                                                              long shift, int n_ranks,
+                                                                              __global INDEX *ind, __global ELEM *out)
 {
 	const uint t = (uint)get_global_id(0), end = (uint)min(((ulong)t + 1) * span, (ulong)n);
 	uint i = (uint)min((ulong)t * span, (ulong)n), to = heads[t];

@@ -121,14 +121,14 @@ size_t launch_items(const choir_device *device, uint64_t n, uint64_t *span_p)
 	return (size_t)items;
 }
 
-size_t launch_spans(const choir_device *device, size_t group, uint64_t n, uint64_t *span_p)
+size_t launch_spans(const choir_device *device, size_t step, uint64_t n, uint64_t *span_p)
 {
 	/* A CPU wants a few long spans a core, a GPU many short ones; but the counts of all of them are scanned. */
 	bool cpu = dev_is_cpu(device);
-	uint64_t least = cpu ? 2048 : 4 * group, most = (uint64_t)dev_compute_units(device) * (cpu ? 4 : 16),
+	uint64_t least = cpu ? 2048 : step, most = (uint64_t)dev_compute_units(device) * (cpu ? 4 : 16),
 		 groups = (n + least - 1) / least;
 
 	groups = min_u64(groups, min_u64(most, LAUNCH_GROUPS));
-	*span_p = round_up((n + groups - 1) / groups, group);
+	*span_p = round_up((n + groups - 1) / groups, step);
 	return (size_t)((n + *span_p - 1) / *span_p);
 }

@@ -49,9 +49,9 @@ size_t launch_elements(struct launch_shape shape, uint64_t n);
  * Whole groups: the last items may have nothing. */
 size_t launch_items(const choir_device *device, uint64_t n, uint64_t *span_p);
 
-/* launch_spans: work-groups of `group` items for kernels in which a group owns a contiguous span of n > 0 elements;
- * *span_p = its length, a multiple of group. */
-size_t launch_spans(const choir_device *device, size_t group, uint64_t n, uint64_t *span_p);
+/* launch_spans: work-groups for kernels in which a group owns a contiguous span of n > 0 elements and takes `step` of
+ * them at a time; *span_p = its length, a multiple of step. */
+size_t launch_spans(const choir_device *device, size_t step, uint64_t n, uint64_t *span_p);
 
 /* launch_scan: counts, n of them, become the sums of those before each; total: of all (cl/scan.cl). */
 choir_status launch_scan(choir_device *device, cl_mem counts, cl_uint n, cl_mem total);

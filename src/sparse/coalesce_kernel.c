@@ -7,30 +7,46 @@
 static const struct coalesce_route *const routes[] = { &coalesce_route_merge, &coalesce_route_cells,
 	                                               &coalesce_route_sort };
 
-static const struct coalesce_route *route_of(const struct coalesce_call *call, uint64_t pairs)
+static const struct coalesce_route *route_of(const choir_device *device, const struct coalesce_call *call,
+                                             uint64_t pairs)
 {
 	size_t i = 0;
 
-	while (!routes[i]->fits(call, pairs))
+	while (!routes[i]->fits(device, call, pairs))
 		i++;
 	return routes[i];
+}
+
+/* Blocks of a sort (radix_blocks.cl) have to fit a GPU's local memory beside the counts. */
+enum { GPU_GROUP = 256, BLOCK_BYTES = 16384 };
+
+static void deal_spans(struct coalesce_device *job)
+{
+	bool cpu = dev_is_cpu(job->device);
+	uint64_t span;
+
+	job->group = launch_group(job->device, cpu ? 1 : GPU_GROUP);
+	job->each = cpu ? 1 : (unsigned)(BLOCK_BYTES / GPU_GROUP / coalesce_entry_bytes(job));
+	job->n_spans = launch_spans(job->device, job->group * job->each, job->n, &span);
+	job->span = (cl_uint)span;
 }
 
 choir_status coalesce_kernel_create(choir_device *device, const struct coalesce_call *call, uint64_t pairs,
                                     struct coalesce_device **out_p)
 {
 	struct coalesce_device *job = calloc(1, sizeof *job);
-	uint64_t span, words = index_range_span(call->range) / 32; /* of a bitmap, if there is one */
+	uint64_t words = index_range_span(call->range) / 32; /* of a bitmap, if there is one */
 
 	if (job == NULL)
 		return error_no_memory("a coalescing on the device", sizeof *job);
 	job->device = device;
 	job->call = *call;
-	job->route = route_of(call, pairs);
+	job->route = route_of(device, call, pairs);
+	job->wide = coalesce_key_bits(call) > 32;
+	job->carries = call->width == 1;
 	job->shape = launch_shape_of(device, pairs * call->width + (words < UINT32_MAX ? words : 0));
 	job->n = (uint32_t)pairs;
-	job->items = launch_items(device, pairs, &span);
-	job->span = (cl_uint)span;
+	deal_spans(job);
 	*out_p = job;
 	return CHOIR_SUCCESS;
 }

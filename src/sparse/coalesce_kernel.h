@@ -41,7 +41,7 @@ struct coalesce_device;
  * that makes the result, for which there is room; it does not know the count (Note [counts]). */
 struct coalesce_route {
 	const char *name;
-	bool (*fits)(const struct coalesce_call *call, uint64_t pairs);
+	bool (*fits)(const choir_device *device, const struct coalesce_call *call, uint64_t pairs);
 	choir_status (*count)(struct coalesce_device *job);
 	choir_status (*fill)(struct coalesce_device *job, struct index_form form);
 };
@@ -60,9 +60,10 @@ struct coalesce_device {
 	bool wide;    /* keys of 64 bits */
 	bool carries; /* entries carry elements, not positions */
 	unsigned radix_bits;
-	int sorted; /* which scratch holds the entries */
-	size_t items;
+	int sorted;            /* which scratch holds the entries */
+	size_t group, n_spans; /* of the kernels in which a group of so many items owns a span */
 	cl_uint span;
+	unsigned each; /* entries that an item takes at a time */
 	unsigned cell_bits;
 	cl_event event;
 	bool counting, made, filling, enqueued; /* made: the kernels that make the result are enqueued */
@@ -85,11 +86,15 @@ struct dense_rows coalesce_rows_of(const struct coalesce_device *job, uint32_t s
 choir_status coalesce_rows_joined(struct coalesce_device *job, struct dense_rows *out);
 
 /* coalesce_run: enqueues a kernel; elements: how many it is for, each item its span of them.  coalesce_run_items: so
- * many items. */
+ * many items.  coalesce_run_groups: so many groups of
+ * job->group items. */
 choir_status coalesce_run(struct coalesce_device *job, const char *source, const char *options, const char *kernel,
                           const struct launch_arg *args, size_t n_args, uint64_t elements);
 choir_status coalesce_run_items(struct coalesce_device *job, const char *source, const char *options,
                                 const char *kernel, const struct launch_arg *args, size_t n_args, size_t items);
+
+choir_status coalesce_run_groups(struct coalesce_device *job, const char *source, const char *options,
+                                 const char *kernel, const struct launch_arg *args, size_t n_args, size_t groups);
 
 /* coalesce_scan: exclusive prefix sums of n counts in place, their sum to SCRATCH_TOTAL. */
 choir_status coalesce_scan(struct coalesce_device *job, cl_mem counts, cl_uint n);
@@ -104,7 +109,12 @@ choir_status coalesce_take_result(struct coalesce_device *job, struct index_form
 unsigned coalesce_key_bits(const struct coalesce_call *call);
 
 /* coalesce_sort: entries of all lists in the order of the keys' bits from from_bit on, otherwise in that in which they
- * came; job->sorted says where. */
+ * came; job->sorted says where.  coalesce_sort_blocks: by all bits, where groups have many items.
+ * coalesce_take_entries: what both need: room for two entries a pair, of coalesce_entry_bytes each, and for
+ * 2^radix_bits counts a span. */
 choir_status coalesce_sort(struct coalesce_device *job, unsigned from_bit);
+choir_status coalesce_sort_blocks(struct coalesce_device *job);
+choir_status coalesce_take_entries(struct coalesce_device *job);
+uint64_t coalesce_entry_bytes(const struct coalesce_device *job);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The bitmap route of the kernels, for scalars in a range that is not much larger than their number: entries are
- * grouped by the upper bits of their index only, then a work-group a group folds them in a cell for each index, with a
- * bit that tells which were touched.  Temporaries: two entries a pair, a bit an index of the range. */
+/* The bitmap route of the kernels, on CPUs, for scalars in a range that is not much larger than their number: entries
+ * are grouped by the upper bits of their index only, then a work-item a group folds them in a cell for each index, with
+ * a bit that tells which were touched.  Temporaries: two entries a pair, a bit an index of the range.  On a GPU the
+ * group of the most frequent indices would keep all others waiting. */
 #include "base/dtype.h"
 #include "sparse/coalesce_kernel.h"
 #include "sparse/coalesce_kernel_options.h"
@@ -9,12 +10,13 @@
 
 #define CELLS_A_PAIR   64
 #define LOCAL_BYTES    (UINT64_C(128) << 10) /* half a CPU's second cache; devices that have less give less */
-#define FEW_BITS       11                    /* 32 cells an item of the largest group */
+#define FEW_BITS       11
 #define BUCKETS_A_UNIT 4
 
-static bool fits(const struct coalesce_call *call, uint64_t pairs)
+static bool fits(const choir_device *device, const struct coalesce_call *call, uint64_t pairs)
 {
-	return call->width == 1 && (uint64_t)(call->range.hi - call->range.lo) / CELLS_A_PAIR <= pairs;
+	return dev_is_cpu(device) && call->width == 1 &&
+	       (uint64_t)(call->range.hi - call->range.lo) / CELLS_A_PAIR <= pairs;
 }
 
 /* As many cells as local memory has room for, since few groups are grouped faster; fewer where that leaves compute
@@ -57,8 +59,7 @@ static choir_status count(struct coalesce_device *job)
 	counts = coalesce_mem(job, SCRATCH_START);
 	bitmap = coalesce_mem(job, SCRATCH_BITMAP);
 	coalesce_cells_options(options, job, 4);
-	TRY(coalesce_run_items(job, "cells.cl", options, "cells_count", args, sizeof args / sizeof *args,
-	                       n_buckets * job->shape.group));
+	TRY(coalesce_run_items(job, "cells.cl", options, "cells_count", args, sizeof args / sizeof *args, n_buckets));
 	return coalesce_scan(job, counts, n_buckets);
 }
 
@@ -76,7 +77,7 @@ static choir_status fill(struct coalesce_device *job, struct index_form form)
 
 	coalesce_cells_options(options, job, form.bytes);
 	return coalesce_run_items(job, "cells.cl", options, "cells_take", args, sizeof args / sizeof *args,
-	                          buckets(job) * job->shape.group);
+	                          buckets(job));
 }
 
 const struct coalesce_route coalesce_route_cells = { .name = "cells", .fits = fits, .count = count, .fill = fill };

@@ -10,8 +10,9 @@
 
 #include "kern/reduce.h"
 
-static bool fits(const struct coalesce_call *call, uint64_t pairs)
+static bool fits(const choir_device *device, const struct coalesce_call *call, uint64_t pairs)
 {
+	(void)device;
 	return !call->raw && call->n_src > 1 && coalesce_bitmap_pays(call, pairs);
 }
 

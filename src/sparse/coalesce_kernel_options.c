@@ -29,6 +29,14 @@ void coalesce_radix_options(char *out, const struct coalesce_device *job, const 
 	         key_type(job), value_type(job), job->carries, job->radix_bits, job->shape.group, job->shape.span);
 }
 
+void coalesce_blocks_options(char *out, const struct coalesce_device *job, uint32_t ind_bytes)
+{
+	snprintf(out, COALESCE_OPTIONS_BYTES,
+	         "-DINDEX=%s -DKEY=%s -DVALUE=%s -DCARRIES=%d -DRADIX_BITS=%u -DEACH=%u -DGROUP=%zu",
+	         index_type(ind_bytes), key_type(job), value_type(job), job->carries, job->radix_bits, job->each,
+	         job->group);
+}
+
 void coalesce_groups_options(char *out, const struct coalesce_device *job, unsigned digit_bits, unsigned passes)
 {
 	snprintf(out, COALESCE_OPTIONS_BYTES, "-DKEY=%s -DVALUE=%s -DDIGIT_BITS=%u -DPASSES=%u", key_type(job),
@@ -37,8 +45,8 @@ void coalesce_groups_options(char *out, const struct coalesce_device *job, unsig
 
 void coalesce_segment_options(char *out, const struct coalesce_device *job, uint32_t ind_bytes)
 {
-	snprintf(out, COALESCE_OPTIONS_BYTES, "-DINDEX=%s -DKEY=%s -DVALUE=%s -DGROUP=%zu -DSPAN=%zu",
-	         index_type(ind_bytes), key_type(job), value_type(job), job->shape.group, job->shape.span);
+	snprintf(out, COALESCE_OPTIONS_BYTES, "-DINDEX=%s -DKEY=%s -DVALUE=%s -DGROUP=%zu", index_type(ind_bytes),
+	         key_type(job), value_type(job), job->group);
 }
 
 /* Raw and final only where they matter: the other operators share one program. */
@@ -58,9 +66,11 @@ void coalesce_fold_options(char *out, const struct coalesce_device *job, uint32_
 	char op[REDUCE_OP_OPTION_BYTES];
 
 	snprintf(out, COALESCE_OPTIONS_BYTES,
-	         "-DDTYPE=%s -DOP=%s -DRAW=%d -DFINAL=%d -DINDEX=%s -DKEY=%s -DVALUE=%s -DGROUP=%zu -DSPAN=%zu",
+	         "-DDTYPE=%s -DOP=%s -DRAW=%d -DFINAL=%d -DINDEX=%s -DKEY=%s -DVALUE=%s "
+	         "-DCARRIES=%d -DGROUP=%zu -DSPAN=%zu",
 	         reduce_dtype_option(call->dtype), reduce_op_option(call->op, op), changes_raw(call), finishes(call),
-	         index_type(ind_bytes), key_type(job), value_type(job), job->shape.group, job->shape.span);
+	         index_type(ind_bytes), key_type(job), value_type(job), job->carries, job->shape.group,
+	         job->shape.span);
 }
 
 void coalesce_cells_options(char *out, const struct coalesce_device *job, uint32_t ind_bytes)
@@ -69,9 +79,9 @@ void coalesce_cells_options(char *out, const struct coalesce_device *job, uint32
 	char op[REDUCE_OP_OPTION_BYTES];
 
 	snprintf(out, COALESCE_OPTIONS_BYTES,
-	         "-DDTYPE=%s -DOP=%s -DRAW=%d -DFINAL=%d -DINDEX=%s -DKEY=%s -DVALUE=%s -DGROUP=%zu -DCELL_BITS=%u",
+	         "-DDTYPE=%s -DOP=%s -DRAW=%d -DFINAL=%d -DINDEX=%s -DKEY=%s -DVALUE=%s -DCELL_BITS=%u",
 	         reduce_dtype_option(call->dtype), reduce_op_option(call->op, op), changes_raw(call), finishes(call),
-	         index_type(ind_bytes), key_type(job), value_type(job), job->shape.group, job->cell_bits);
+	         index_type(ind_bytes), key_type(job), value_type(job), job->cell_bits);
 }
 
 void coalesce_merge_options(char *out, const struct coalesce_device *job, uint32_t ind_bytes)

@@ -124,19 +124,22 @@ choir_status coalesce_rows_joined(struct coalesce_device *job, struct dense_rows
 	return CHOIR_SUCCESS;
 }
 
+static choir_status run(struct coalesce_device *job, const struct launch *launch)
+{
+	job->enqueued = true;
+	return launch_run(job->device, launch, NULL);
+}
+
 choir_status coalesce_run_items(struct coalesce_device *job, const char *source, const char *options,
                                 const char *kernel, const struct launch_arg *args, size_t n_args, size_t items)
 {
-	struct launch launch = { .source = source,
-		                 .options = options,
-		                 .kernel = kernel,
-		                 .args = args,
-		                 .n_args = n_args,
-		                 .global = items,
-		                 .local = job->shape.group };
+	return run(job, &(struct launch){ source, options, kernel, args, n_args, items, job->shape.group });
+}
 
-	job->enqueued = true;
-	return launch_run(job->device, &launch, NULL);
+choir_status coalesce_run_groups(struct coalesce_device *job, const char *source, const char *options,
+                                 const char *kernel, const struct launch_arg *args, size_t n_args, size_t groups)
+{
+	return run(job, &(struct launch){ source, options, kernel, args, n_args, groups * job->group, job->group });
 }
 
 choir_status coalesce_run(struct coalesce_device *job, const char *source, const char *options, const char *kernel,
@@ -169,6 +172,21 @@ choir_status coalesce_take_result(struct coalesce_device *job, struct index_form
 		scratch_give(&job->scratch[SCRATCH_OUT_IND]);
 	job->room = pairs;
 	return st;
+}
+
+uint64_t coalesce_entry_bytes(const struct coalesce_device *job)
+{
+	uint64_t key_bytes = job->wide ? 8 : 4, value_bytes = job->carries ? choir_dtype_bytes(job->call.dtype) : 4;
+
+	return 2 * (value_bytes > key_bytes ? value_bytes : key_bytes);
+}
+
+choir_status coalesce_take_entries(struct coalesce_device *job)
+{
+	for (int half = SCRATCH_ENTRIES; half <= SCRATCH_ENTRIES_TO; half++)
+		TRY(coalesce_take(job, half, job->n * coalesce_entry_bytes(job)));
+	TRY(coalesce_take(job, SCRATCH_COUNTS, (uint64_t)job->n_spans * 4 << job->radix_bits));
+	return coalesce_take(job, SCRATCH_TOTAL, 4);
 }
 
 unsigned coalesce_key_bits(const struct coalesce_call *call)

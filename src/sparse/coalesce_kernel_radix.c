@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Note [groups on a device].  A CPU with few cores sorts a long list by its uppermost digit first and then each group
  * by one work-item, inside the second cache: two thirds of the time of three passes through memory.  With more cores
- * one large group would keep the others waiting, and how large groups are lies with the data: those CPUs, and GPUs,
- * sort by the lowest digit first, everybody in each pass.
+ * one large group would keep the others waiting, and how large groups are lies with the data: those CPUs, and GPUs
+ * (coalesce_kernel_blocks.c), sort by the lowest digit first, everybody in each pass.
  *
  * The radix passes of the kernels.  Each reads and writes all entries once; the first reads the indices where they lie,
  * unless there are several lists, whose indices are brought together first. */
 #include "sparse/coalesce_kernel.h"
 #include "sparse/coalesce_kernel_options.h"
 
-#define GPU_BITS     4
 #define CPU_BITS     8
 #define CPU_MOST     11    /* two thousand streams to write: slower than 256, but one pass less of 31 bits */
 #define CPU_MOST_FOR 65536 /* pairs from which on that pays */
@@ -24,14 +23,7 @@ static unsigned passes(unsigned key_bits, unsigned bits)
 
 static unsigned radix_bits(const struct coalesce_device *job, unsigned key_bits)
 {
-	if (!dev_is_cpu(job->device))
-		return GPU_BITS;
 	return job->n >= CPU_MOST_FOR && passes(key_bits, CPU_MOST) < passes(key_bits, CPU_BITS) ? CPU_MOST : CPU_BITS;
-}
-
-static size_t key_bytes(const struct coalesce_device *job)
-{
-	return job->wide ? 8 : 4;
 }
 
 /* The indices of all lists as keys, to where the second half of the entries will be. */
@@ -84,11 +76,11 @@ static choir_status first_pass(struct coalesce_device *job, cl_uint bit)
 	                       several                ? (job->wide ? "ulong" : "uint")
 	                       : list.form.bytes == 4 ? "int"
 	                                              : "long");
-	TRY(coalesce_run_items(job, "radix.cl", options, "radix_count_first", count_args,
-	                       sizeof count_args / sizeof *count_args, job->items));
-	TRY(coalesce_scan(job, counts, (cl_uint)(job->items << job->radix_bits)));
-	TRY(coalesce_run_items(job, "radix.cl", options, "radix_move_first", move_args,
-	                       sizeof move_args / sizeof *move_args, job->items));
+	TRY(coalesce_run_groups(job, "radix.cl", options, "radix_count_first", count_args,
+	                        sizeof count_args / sizeof *count_args, job->n_spans));
+	TRY(coalesce_scan(job, counts, (cl_uint)(job->n_spans << job->radix_bits)));
+	TRY(coalesce_run_groups(job, "radix.cl", options, "radix_move_first", move_args,
+	                        sizeof move_args / sizeof *move_args, job->n_spans));
 	job->sorted = SCRATCH_ENTRIES;
 	return CHOIR_SUCCESS;
 }
@@ -106,11 +98,11 @@ static choir_status pass(struct coalesce_device *job, cl_uint bit)
 		                          LAUNCH_ARG(bit),     LAUNCH_ARG(counts), LAUNCH_ARG(to) };
 
 	coalesce_radix_options(options, job, "int");
-	TRY(coalesce_run_items(job, "radix.cl", options, "radix_count", count_args,
-	                       sizeof count_args / sizeof *count_args, job->items));
-	TRY(coalesce_scan(job, counts, (cl_uint)(job->items << job->radix_bits)));
-	TRY(coalesce_run_items(job, "radix.cl", options, "radix_move", move_args, sizeof move_args / sizeof *move_args,
-	                       job->items));
+	TRY(coalesce_run_groups(job, "radix.cl", options, "radix_count", count_args,
+	                        sizeof count_args / sizeof *count_args, job->n_spans));
+	TRY(coalesce_scan(job, counts, (cl_uint)(job->n_spans << job->radix_bits)));
+	TRY(coalesce_run_groups(job, "radix.cl", options, "radix_move", move_args, sizeof move_args / sizeof *move_args,
+	                        job->n_spans));
 	job->sorted = other;
 	return CHOIR_SUCCESS;
 }
@@ -126,7 +118,7 @@ static choir_status groups(struct coalesce_device *job, unsigned from_bits)
 {
 	cl_mem entries = coalesce_mem(job, SCRATCH_ENTRIES), spare = coalesce_mem(job, SCRATCH_ENTRIES_TO),
 	       counts = coalesce_mem(job, SCRATCH_COUNTS);
-	cl_uint n = job->n, items = (cl_uint)job->items;
+	cl_uint n = job->n, items = (cl_uint)job->n_spans;
 	unsigned n_passes = passes(from_bits, GROUP_MOST);
 	char options[COALESCE_OPTIONS_BYTES];
 	struct launch_arg args[] = { LAUNCH_ARG(entries), LAUNCH_ARG(spare), LAUNCH_ARG(n), LAUNCH_ARG(items),
@@ -141,19 +133,10 @@ static choir_status groups(struct coalesce_device *job, unsigned from_bits)
 choir_status coalesce_sort(struct coalesce_device *job, unsigned from_bit)
 {
 	unsigned key_bits = coalesce_key_bits(&job->call), bits = key_bits > from_bit ? key_bits - from_bit : 0;
-	size_t value_bytes;
-	bool by_groups;
+	bool by_groups = sorts_groups(job, from_bit, bits);
 
-	job->wide = key_bits > 32;
-	job->carries = job->call.width == 1;
-	by_groups = sorts_groups(job, from_bit, bits);
 	job->radix_bits = by_groups ? CPU_BITS : radix_bits(job, bits);
-	value_bytes = job->carries ? choir_dtype_bytes(job->call.dtype) : 4;
-	for (int half = SCRATCH_ENTRIES; half <= SCRATCH_ENTRIES_TO; half++)
-		TRY(coalesce_take(
-		    job, half, job->n * (value_bytes > key_bytes(job) ? value_bytes : key_bytes(job)) * UINT64_C(2)));
-	TRY(coalesce_take(job, SCRATCH_COUNTS, (uint64_t)job->items * 4 << job->radix_bits));
-	TRY(coalesce_take(job, SCRATCH_TOTAL, 4));
+	TRY(coalesce_take_entries(job));
 	if (by_groups) {
 		TRY(first_pass(job, key_bits - CPU_BITS));
 		return groups(job, key_bits - CPU_BITS);

@@ -135,14 +135,14 @@ static const struct shape sorted = { .route = "sort", .width = 3, .range = 40000
 
 static void kernels_await_no_count(void **state)
 {
-	static const struct shape cells = { .route = "cells", .width = 1, .range = 5000, .n_src = 1 };
+	static const struct shape dense = { .route = "sort", .width = 1, .range = 5000, .n_src = 1 };
 	static const struct shape scalars = { .route = "sort", .width = 1, .range = 400000000, .n_src = 1 };
 	static const struct shape merged = { .route = "merge", .width = 2, .range = 1500, .n_src = 2 };
 
 	(void)state;
 	assert_int_equal(enqueued_late(&sorted, true), 0);
 	assert_int_equal(enqueued_late(&scalars, true), 0);
-	assert_int_equal(enqueued_late(&cells, true), 0);
+	assert_int_equal(enqueued_late(&dense, true), 0);
 	assert_int_equal(enqueued_late(&merged, true), 0);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Kernels that sum over a work-group, by sub-groups and by local memory, with the groups that GPUs get: prefix sums,
- * selections and cells, each against the host.  Short lists: what is new here are the groups. */
+ * selections and sorts, each against the host.  Short lists: what is new here are the groups. */
 #include "dev/launch.h"
 #include "look.h"
 #include "sparse/coalesce_case.h"
@@ -119,18 +119,33 @@ static void selections(void **state)
 	}
 }
 
-static void cells(void **state)
+/* One block, several, several a span; entries of either size, that carry elements and positions; runs of equal keys
+ * from one block to the next. */
+static void sorts(void **state)
 {
-	struct coalesce_shape shape = { .name = "cells", .n = 700, .width = 1, .base = 3, .range = 9001, .n_src = 1 };
+	static const struct coalesce_shape shapes[] = {
+		{ .name = "one block", .n = 700, .width = 1, .base = 3, .range = 9001, .n_src = 1 },
+		{ .name = "several lists", .n = 5000, .width = 1, .range = 500, .n_src = 3 },
+		{ .name = "several blocks a span", .n = 70001, .width = 1, .range = 4000000, .n_src = 2 },
+		{ .name = "rows", .n = 5000, .width = 3, .range = 700, .n_src = 2 },
+		{ .name = "one index", .n = 5000, .width = 2, .base = 7, .range = 1, .n_src = 1 },
+		{ .name = "wide keys", .n = 5000, .width = 1, .range = UINT64_C(1) << 40, .n_src = 2 },
+		{ .name = "long runs", .n = 5000, .width = 1, .range = 60, .n_src = 1 },
+	};
 
 	(void)state;
-	coalesce_case_check(device, &shape, CHOIR_F32, CHOIR_OP_SUM, 4, false);
+	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+		if (short_loops && shapes[i].n > 65535)
+			continue;
+		coalesce_case_check(device, &shapes[i], CHOIR_F32, CHOIR_OP_SUM, 8, false);
+		coalesce_case_check(device, &shapes[i], CHOIR_F16, CHOIR_OP_SUM, 8, false);
+	}
 }
 
 static int run_all(enum group_form form, const char *name)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(prefix_sums), cmocka_unit_test(selections),
-		                            cmocka_unit_test(cells) };
+		                            cmocka_unit_test(sorts) };
 
 	group_form = form;
 	printf("# %s\n", name);

@@ -161,7 +161,7 @@ static choir_status take_route(struct kernel_work *work, struct coalesce *job)
 
 	if (work->device == NULL)
 		return take_way(work, job, name);
-	if (name != NULL && !route_find(name)->fits(&job->call, job->pairs))
+	if (name != NULL && !route_find(name)->fits(work->device, &job->call, job->pairs))
 		return error_set(CHOIR_UNSUPPORTED, "the route %s is not for such pairs", name);
 	if (name != NULL)
 		job->on_device->route = route_find(name);
