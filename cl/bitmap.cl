@@ -8,10 +8,13 @@
  *
  * Options: INDEX = int or long, the type of the indices; GROUP, SPAN (walk.h; here elements are indices or words). */
 #include "walk.h"
+#include "group_sum.h"
 
 #ifndef INDEX
 #error "INDEX: int or long"
 #endif
+
+#define NEIGHBOURS (GROUP == 1 ? 1 : 4)
 
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void bitmap_clear(__global uint *bitmap, ulong words)
@@ -42,29 +45,46 @@ void bitmap_mark(__global const INDEX *ind, ulong ind_at, ulong n, long shift, _
 		atomic_or(&bitmap[word], bits);
 }
 
-/* Work-item t owns one contiguous span of words; counts[t] = bits set in it. */
+/* Group g owns one contiguous span of words; counts[g] = bits set in it. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void bitmap_count(__global const uint *bitmap, ulong words, ulong span, __global uint *counts)
 {
-	const ulong t = get_global_id(0), from = min(t * span, words), end = min(from + span, words);
-	uint count = 0;
+	__local uint sums[GROUP];
+	const ulong g = group_number(), from = min(g * span, words), end = min(from + span, words);
+	const uint t = group_item();
+	uint count = 0, all;
 
-	for (ulong w = from; w < end; w++)
+	for (ulong w = from + t; w < end; w += GROUP)
 		count += popcount(bitmap[w]);
-	counts[t] = count;
+	(void)group_sum_before(count, sums, &all);
+	if (t == 0)
+		counts[g] = all;
 }
 
-/* counts: after scan_group.  before[w] = bits set below word w. */
+/* counts: after scan_group.  before[w] = bits set below word w.  An item takes NEIGHBOURS words a step. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void bitmap_before(__global const uint *bitmap, ulong words, ulong span, __global const uint *counts,
                    __global uint *before)
 {
-	const ulong t = get_global_id(0), from = min(t * span, words), end = min(from + span, words);
-	uint count = counts[t];
+	__local uint sums[GROUP];
+	const ulong g = group_number(), from = min(g * span, words), end = min(from + span, words);
+	const uint t = group_item();
+	uint below = counts[g]; /* the step's first word */
 
-	for (ulong w = from; w < end; w++) {
-		before[w] = count;
-		count += popcount(bitmap[w]);
+	for (ulong start = from; start < end; start += GROUP * NEIGHBOURS) {
+		const ulong first = start + t * NEIGHBOURS;
+		uint bits[NEIGHBOURS], mine = 0, all;
+
+		for (uint k = 0; k < NEIGHBOURS; k++) {
+			bits[k] = first + k < end ? popcount(bitmap[first + k]) : 0;
+			mine += bits[k];
+		}
+		mine = below + group_sum_before(mine, sums, &all);
+		for (uint k = 0; k < NEIGHBOURS && first + k < end; k++) {
+			before[first + k] = mine;
+			mine += bits[k];
+		}
+		below += all;
 	}
 }
 

@@ -21,7 +21,9 @@
 /* The number of the work-item in its group.  OpenCL lets a driver deal local ids to sub-groups as it likes. */
 static uint group_item(void)
 {
-#if GROUP > 1 && defined SUB_GROUPS
+#if GROUP == 1
+	return 0;
+#elif defined SUB_GROUPS
 	return get_sub_group_id() * get_max_sub_group_size() + get_sub_group_local_id();
 #else
 	return (uint)get_local_id(0);

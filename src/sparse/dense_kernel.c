@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #define OPTIONS_BYTES 96
+#define NEIGHBOURS    4 /* bitmap.cl: words of an item in a step */
 
 static const char *index_type(struct index_form form)
 {
@@ -112,24 +113,30 @@ choir_status dense_kernel_mark(choir_device *device, const struct dense_list *li
 	return run(device, "bitmap.cl", options, "bitmap_mark", args, sizeof args / sizeof *args, n, event_p);
 }
 
+/* Work-groups of `group` items, each with a span of the words, of which a GPU's items take several a step. */
+static size_t spans_of(const choir_device *device, size_t group, uint64_t words, uint64_t *span_p)
+{
+	return launch_spans(device, group == 1 ? 1 : NEIGHBOURS * group, words, span_p);
+}
+
 uint64_t dense_kernel_spans(choir_device *device, uint64_t words)
 {
 	uint64_t span;
 
-	return launch_items(device, words, &span);
+	return spans_of(device, launch_shape_of(device, 0).group, words, &span);
 }
 
 choir_status dense_kernel_number(choir_device *device, const struct dense_bitmap *bitmap, cl_mem scratch, cl_mem before,
                                  cl_mem total, cl_event *event_p)
 {
+	size_t group = launch_shape_of(device, 0).group;
 	uint64_t length;
-	size_t items = launch_items(device, bitmap->words, &length);
+	size_t groups = spans_of(device, group, bitmap->words, &length), items = groups * group;
 	cl_ulong words = bitmap->words, span = length;
 	struct launch_arg count_args[] = { LAUNCH_ARG(bitmap->mem), LAUNCH_ARG(words), LAUNCH_ARG(span),
 		                           LAUNCH_ARG(scratch) };
 	struct launch_arg before_args[] = { LAUNCH_ARG(bitmap->mem), LAUNCH_ARG(words), LAUNCH_ARG(span),
 		                            LAUNCH_ARG(scratch), LAUNCH_ARG(before) };
-	size_t group = launch_shape_of(device, 0).group;
 	char options[OPTIONS_BYTES];
 	struct launch count = {
 		"bitmap.cl", options, "bitmap_count", count_args, sizeof count_args / sizeof *count_args, items, group
@@ -141,7 +148,7 @@ choir_status dense_kernel_number(choir_device *device, const struct dense_bitmap
 
 	bitmap_options(options, device, (struct index_form){ .bytes = 4 }, 0);
 	TRY(launch_run(device, &count, NULL));
-	TRY(launch_scan(device, scratch, (cl_uint)items, total));
+	TRY(launch_scan(device, scratch, (cl_uint)groups, total));
 	return launch_run(device, &number, event_p);
 }
 

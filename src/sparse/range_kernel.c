@@ -2,9 +2,10 @@
 #include "sparse/range_kernel.h"
 #include "dev/launch.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
-enum { ANSWERS = 4 };
+enum { ANSWERS = 4, GPU_GROUP = 256, GPU_STEPS = 4 };
 
 struct range_job {
 	choir_device *device;
@@ -12,8 +13,8 @@ struct range_job {
 	size_t off;
 	uint32_t ind_bytes;
 	uint64_t n;
-	size_t items;
-	int64_t *answers; /* ANSWERS an item, as index_range writes them */
+	size_t groups;
+	int64_t *answers; /* ANSWERS a group, as index_range writes them */
 	cl_event event;
 	bool watched;
 };
@@ -25,19 +26,23 @@ static choir_status start(struct range_job *job)
 	struct dev_access found;
 	struct launch_arg args[] = { LAUNCH_ARG(job->ind), LAUNCH_ARG(at), LAUNCH_ARG(n), LAUNCH_ARG(length),
 		                     LAUNCH_ARG(job->found) };
+	size_t group = dev_is_cpu(job->device) ? 1 : launch_group(job->device, GPU_GROUP);
+	char options[40];
 	struct launch launch = { .source = "index_range.cl",
-		                 .options = job->ind_bytes == 4 ? "-DINDEX=int" : "-DINDEX=long",
+		                 .options = options,
 		                 .kernel = "index_range",
 		                 .args = args,
 		                 .n_args = sizeof args / sizeof *args,
-		                 .local = launch_shape_of(job->device, 0).group };
+		                 .local = group };
 
-	job->items = launch.global = launch_items(job->device, job->n, &span);
+	snprintf(options, sizeof options, "-DINDEX=%s -DGROUP=%zu", job->ind_bytes == 4 ? "int" : "long", group);
+	job->groups = launch_spans(job->device, group == 1 ? 1 : GPU_STEPS * group, job->n, &span);
+	launch.global = job->groups * group;
 	length = span;
-	bytes = job->items * ANSWERS * sizeof *job->answers;
+	bytes = job->groups * ANSWERS * sizeof *job->answers;
 	job->answers = malloc(bytes);
 	if (job->answers == NULL)
-		return error_no_memory("the ranges of the work-items", bytes);
+		return error_no_memory("the ranges of the work-groups", bytes);
 	TRY(dev_buffer_create(job->device, bytes, &job->found));
 	TRY(launch_run(job->device, &launch, NULL));
 	found = dev_buffer_access(job->found, 0, bytes);
@@ -71,8 +76,8 @@ choir_status range_job_poll(struct range_job *job, struct index_range *out, uint
 	TRY(dev_poll(job->event, done_p));
 	if (!*done_p)
 		return CHOIR_SUCCESS;
-	for (size_t t = 0; t < job->items; t++) {
-		const int64_t *answer = &job->answers[ANSWERS * t];
+	for (size_t g = 0; g < job->groups; g++) {
+		const int64_t *answer = &job->answers[ANSWERS * g];
 
 		range.lo = answer[0] < range.lo ? answer[0] : range.lo;
 		range.hi = answer[1] > range.hi ? answer[1] : range.hi;

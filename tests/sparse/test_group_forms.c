@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Kernels that sum over a work-group, by sub-groups and by local memory, with the groups that GPUs get: prefix sums,
- * selections and sorts, each against the host.  Short lists: what is new here are the groups. */
+ * bitmaps, ranges, selections and sorts, each against the host.  Short lists: what is new here are the groups. */
 #include "dev/launch.h"
 #include "look.h"
 #include "sparse/coalesce_case.h"
+#include "sparse/dense.h"
 #include "sparse/group_forms.h"
 #include "sparse/on_device.h"
+#include "sparse/range_kernel.h"
 #include "sparse/select_kernel.h"
 
 #include <setjmp.h>
@@ -66,6 +68,87 @@ static void prefix_sums(void **state)
 			scan_of(sizes[s], groups[g], 8);
 			scan_of(sizes[s], groups[g], sizes[s]); /* in one block, as on CPUs */
 		}
+}
+
+/* Bits are numbered: before[w] = bits below word w. */
+static void bitmap_of(cl_uint words)
+{
+	uint32_t *bits = malloc(words * 4), *want = malloc(words * 4), *got = blank(words * 4), total, sum = 0;
+	uint64_t seed = words;
+	cl_mem scratch = NULL;
+
+	for (cl_uint w = 0; w < words; w++) {
+		bits[w] = (uint32_t)reference_next(&seed) & (uint32_t)reference_next(&seed);
+		want[w] = sum;
+		sum += (uint32_t)__builtin_popcount(bits[w]);
+	}
+	cl_mem mem = upload(bits, words * 4), before = upload(got, words * 4), total_mem = upload(&sum, 4);
+	struct dense_bitmap bitmap = { .mem = mem, .words = words };
+
+	assert_int_equal(dev_buffer_create(device, dense_kernel_spans(device, words) * 4, &scratch), CHOIR_SUCCESS);
+	assert_int_equal(dense_kernel_number(device, &bitmap, scratch, before, total_mem, NULL), CHOIR_SUCCESS);
+	download(before, got, words * 4);
+	download(total_mem, &total, 4);
+	assert_memory_equal(got, want, words * 4);
+	assert_int_equal(total, sum);
+	dev_buffer_free(scratch);
+	clReleaseMemObject(mem);
+	clReleaseMemObject(before);
+	clReleaseMemObject(total_mem);
+	free(bits);
+	free(want);
+	free(got);
+}
+
+static void bitmaps(void **state)
+{
+	static const cl_uint sizes[] = { 1, 3, 256, 1025, 4099 };
+
+	(void)state;
+	for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+		bitmap_of(sizes[s]);
+}
+
+/* From the second index on; that at `bad` and each 1000th after it is negative. */
+static void range_of(size_t n, size_t bad)
+{
+	int64_t *ind = malloc((n + 1) * 8), bad_index = 0;
+	struct index_range want = { .lo = INT64_MAX, .hi = INT64_MIN }, got;
+	struct range_job *job;
+	uint64_t seed = n + bad, bad_at;
+	bool done = false;
+
+	ind[0] = -1;
+	for (size_t i = 0; i < n; i++) {
+		int64_t x = (int64_t)(reference_next(&seed) >> 20);
+
+		ind[i + 1] = x = i >= bad && (i - bad) % 1000 == 0 ? -x - 1 : x;
+		want.lo = x < want.lo ? x : want.lo;
+		want.hi = x > want.hi ? x : want.hi;
+	}
+	cl_mem mem = upload(ind, (n + 1) * 8);
+
+	assert_int_equal(range_job_create(device, mem, 8, 8, n, &job), CHOIR_SUCCESS);
+	for (; !done; look_again(done))
+		assert_int_equal(range_job_poll(job, &got, &bad_at, &bad_index, &done), CHOIR_SUCCESS);
+	range_job_destroy(job);
+	assert_true(got.lo == want.lo && got.hi == want.hi);
+	assert_int_equal(bad_at, bad < n ? bad : n);
+	assert_true(bad >= n || bad_index == ind[bad + 1]);
+	clReleaseMemObject(mem);
+	free(ind);
+}
+
+static void ranges(void **state)
+{
+	static const size_t sizes[] = { 1, 255, 1024, 5003 };
+
+	(void)state;
+	for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+		range_of(sizes[s], 0);
+		range_of(sizes[s], sizes[s] / 3);
+		range_of(sizes[s], sizes[s]);
+	}
 }
 
 /* The k largest of n, of which many are equal. */
@@ -144,7 +227,8 @@ static void sorts(void **state)
 
 static int run_all(enum group_form form, const char *name)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(prefix_sums), cmocka_unit_test(selections),
+	const struct CMUnitTest tests[] = { cmocka_unit_test(prefix_sums), cmocka_unit_test(bitmaps),
+		                            cmocka_unit_test(ranges), cmocka_unit_test(selections),
 		                            cmocka_unit_test(sorts) };
 
 	group_form = form;
