@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Selection by magnitude, with positions, in order: all elements above a key, and the first few that equal it.
- * Launches: select_count, scan_group over both counts, select_write.  select_digits finds the key of the k-th largest
- * element, one digit a launch.
+/* Selection by magnitude, with positions, in order (select_limit.h).
+ *
+ *   select_mark, scan_group, select_take    what a limit selects; each element is read once
+ *   select_sample                           a few elements, each at its place of a stride
+ *   select_digits, select_pick              the limit of the k largest, a digit of its key each time
  *
  * Options: KEY = ushort, uint or ulong, of the elements' width; INDEX = int or long, the type of the positions; GROUP =
  * work-items of a group, a power of two up to 1024: 1 on devices whose work-items run one after the other, which select
- * by select_words.cl and only count digits here.
+ * by select_words.cl and search here; DIGIT_BITS = bits of a digit.
  *
- * Group g owns one contiguous span and reads it in steps of GROUP elements, neighbouring items neighbouring elements.
+ * Group g owns one contiguous span.  Its items read EACH neighbours at a time, neighbouring items neighbouring ones.
  * The key of an element is its bits without the sign, which are ordered as |x| is, with NaN above all. */
 #ifndef KEY
 #error "KEY: ushort, uint or ulong"
@@ -18,75 +20,116 @@
 #if !defined GROUP || GROUP < 1 || GROUP > 1024
 #error "GROUP: 1 to 1024"
 #endif
+#ifndef DIGIT_BITS
+#error "DIGIT_BITS: bits of a digit"
+#endif
 
-#define KEY_OF(bits) ((KEY)((bits) & (KEY)((KEY)-1 >> 1)))
-#define DIGIT_BITS   8
-#define DIGITS       (1 << DIGIT_BITS)
+#define EACH        8 /* bits of a byte of the masks, lanes of KEYS */
+#define TAKEN       32
+#define DIGITS      (1 << DIGIT_BITS)
+#define KEY_BITS    (8 * sizeof(KEY) - 1)
+#define JOIN2(a, b) a##b
+#define JOIN(a, b)  JOIN2(a, b)
+#define KEYS        JOIN(KEY, 8)
 
 #include "group_sum.h"
+#include "select_limit.h"
 
-/* A group of one item needs no atomic, which is slow on CPUs. */
-static void add_one(__local uint *sum)
+/* The keys of the EACH neighbours from val on, of which n are there; wide: val is aligned as KEYS is. */
+static void read_keys(__global const KEY *val, uint n, bool wide, KEY keys[EACH])
 {
-	if (GROUP == 1)
-		*sum += 1;
+	if (n >= EACH && wide)
+		vstore8(*(__global const KEYS *)val, 0, keys);
+	else if (n >= EACH)
+		vstore8(vload8(0, val), 0, keys);
 	else
-		atomic_inc(sum);
+		for (uint e = 0; e < EACH; e++)
+			keys[e] = e < n ? val[e] : 0;
+	for (uint e = 0; e < EACH; e++)
+		keys[e] = KEY_OF(keys[e]);
 }
 
-/* above[g], equal[g] = elements of span g with key > and == key. */
-__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
-void select_count(__global const KEY *val, ulong val_at, uint n, uint span, ulong key, __global uint *above,
-                  __global uint *equal)
+static bool is_wide(__global const KEY *val)
 {
-	__local uint sums[2];
-	const uint g = (uint)group_number(), t = (uint)get_local_id(0);
-	const uint from = (uint)min((ulong)g * span, (ulong)n), end = (uint)min((ulong)from + span, (ulong)n);
-	uint more = 0, same = 0;
-
-	if (t < 2)
-		sums[t] = 0;
-	if (GROUP == 1)
-		sums[1] = 0;
-	for (uint i = from + t; i < end; i += GROUP) {
-		const KEY here = KEY_OF(val[val_at + i]);
-
-		more += here > (KEY)key;
-		same += here == (KEY)key;
-	}
-	GROUP_BARRIER(); /* the sums are zero before an item adds */
-	atomic_add(&sums[0], more);
-	atomic_add(&sums[1], same);
-	GROUP_BARRIER(); /* all have added before one item reads */
-	if (t == 0) {
-		above[g] = sums[0];
-		equal[g] = sums[1];
-	}
+	return (uintptr_t)val % sizeof(KEYS) == 0;
 }
 
-/* above, equal: after scan_group.  Positions from capacity on are not written. */
+/* masks: a bit for each element whose key is >= the limit's.  counts[g]: elements of span g that are taken without
+ * regard to ties; counts[spans + g]: those that equal the key, unless all of them are taken. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
-void select_write(__global const KEY *val, ulong val_at, uint n, uint span, ulong key, uint ties,
-                  __global const uint *above, __global const uint *equal, uint capacity, __global INDEX *ind,
-                  __global KEY *out)
+void select_mark(__global const KEY *val, ulong val_at, uint n, uint span, uint spans, ulong key, uint ties,
+                 __global const ulong *found, __global uint *counts, __global uchar *masks)
 {
 	__local uint sums[GROUP];
+	const limit least = limit_of(key, ties, found);
 	const uint g = (uint)group_number(), t = group_item();
 	const uint from = (uint)min((ulong)g * span, (ulong)n), end = (uint)min((ulong)from + span, (ulong)n);
-	uint more_before = above[g], same_before = equal[g]; /* of the step's first element */
+	const bool wide = is_wide(val + val_at);
+	uint more = 0, reach = 0, all;
 
-	for (uint start = from; start < end; start += GROUP) {
-		const uint i = start + t;
-		const KEY bits = i < end ? val[val_at + i] : 0, here = KEY_OF(bits);
-		const uint more = i < end && here > (KEY)key, same = i < end && here == (KEY)key;
-		uint all; /* both counts fit in 16 bits: GROUP is at most 1024 */
-		const uint before = group_sum_before(more | same << 16, sums, &all);
-		const uint rank = same_before + (before >> 16);
-		const uint to = more_before + (before & 0xffff) + min(rank, ties);
+	for (uint i = from + t * EACH; i < end; i += GROUP * EACH) {
+		const uint here = min(end - i, (uint)EACH);
+		uint bits = 0, above = 0;
+		KEY keys[EACH];
 
-		if ((more || (same && rank < ties)) && to < capacity) {
-			ind[to] = (INDEX)i;
-			out[to] = bits;
+		read_keys(val + val_at + i, here, wide, keys);
+		for (uint e = 0; e < EACH; e++) {
+			bits |= (uint)(keys[e] >= least.key) << e;
+			above += keys[e] > least.key;
+		}
+		bits &= (1u << here) - 1; /* a key of 0 is reached by what is not there, and not exceeded */
+		masks[i / EACH] = (uchar)bits;
+		reach += popcount(bits);
+		more += above;
+	}
+	(void)group_sum_before(least.ties == ALL_TIES ? reach : more, sums, &all);
+	if (t == 0)
+		counts[g] = all;
+	if (least.ties == ALL_TIES)
+		return;
+	(void)group_sum_before(reach - more, sums, &all);
+	if (t == 0)
+		counts[spans + g] = all;
+}
+
+/* counts: after scan_group.  An item takes what TAKEN neighbours have.  Positions from capacity on are not written. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+void select_take(__global const KEY *val, ulong val_at, uint n, uint span, uint spans, ulong key, uint ties,
+                 __global const ulong *found, __global const uint *counts, __global const uchar *masks, uint capacity,
+                 __global INDEX *ind, __global KEY *out)
+{
+	__local uint sums[GROUP];
+	const limit least = limit_of(key, ties, found);
+	const bool all_ties = least.ties == ALL_TIES;
+	const uint g = (uint)group_number(), t = group_item();
+	const uint from = (uint)min((ulong)g * span, (ulong)n), end = (uint)min((ulong)from + span, (ulong)n);
+	uint more_before = counts[g], same_before = all_ties ? 0 : counts[spans + g] - counts[spans];
+
+	for (uint start = from; start < end; start += GROUP * TAKEN) {
+		const uint first = start + t * TAKEN;
+		uint bits = 0, same = 0, all;
+
+		for (uint b = 0; b < TAKEN; b += EACH)
+			if (first + b < end)
+				bits |= (uint)masks[(first + b) / EACH] << b;
+		if (!all_ties)
+			for (uint left = bits; left != 0; left &= left - 1)
+				same += KEY_OF(val[val_at + first + 31 - clz(left & (0 - left))]) == least.key;
+		/* both counts fit in 16 bits */
+		const uint before = group_sum_before((popcount(bits) - same) | same << 16, sums, &all);
+		uint more_at = more_before + (before & 0xffff), same_at = same_before + (before >> 16);
+
+		for (uint left = bits; left != 0; left &= left - 1) {
+			const uint i = first + 31 - clz(left & (0 - left)), to = more_at + min(same_at, least.ties);
+			const KEY here = val[val_at + i];
+			const bool is_more = all_ties || KEY_OF(here) > least.key;
+
+			if ((is_more || same_at < least.ties) && to < capacity) {
+				ind[to] = (INDEX)i;
+				out[to] = here;
+			}
+			more_at += is_more;
+			same_at += !is_more;
 		}
 		more_before += all & 0xffff;
 		same_before += all >> 16;
@@ -103,27 +146,96 @@ void select_sample(__global const KEY *val, ulong val_at, ulong stride, uint sam
 		out[i] = val[val_at + i * stride + i % stride];
 }
 
-/* count[d] += elements whose key >> shift is prefix followed by the digit d of `bits` bits.  The counts are integers,
- * so the order of the atomics does not matter. */
+/* What select_pick found before, as a key and a rank for each digit that was to come: what the key of the k-th largest
+ * begins with, and which of those that begin so it is. */
+static ulong2 found_before(uint k, uint shift, uint bits, uint left, __global const ulong *found)
+{
+	return shift + bits == KEY_BITS ? (ulong2)(0, k) : (ulong2)(found[2 * left + 2], found[2 * left + 3]);
+}
+
+/* A group of one item needs no atomic, which is slow on CPUs. */
+static void add_to(__local uint *sum, uint n)
+{
+	if (GROUP == 1)
+		*sum += n;
+	else if (n > 0)
+		atomic_add(sum, n);
+}
+
+/* count[d] += elements whose key >> shift is what was found followed by the digit d of `bits` bits; left: digits after
+ * this one.  The counts are integers, so the order of the atomics does not matter. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
-void select_digits(__global const KEY *val, ulong val_at, uint n, uint span, ulong prefix, uint shift, uint bits,
-                   __global uint *count)
+void select_digits(__global const KEY *val, ulong val_at, uint n, uint span, uint k, uint shift, uint bits, uint left,
+                   __global const ulong *found, __global uint *count)
 {
 	__local uint sums[DIGITS];
-	const uint g = (uint)group_number(), t = (uint)get_local_id(0);
+	const ulong prefix = found_before(k, shift, bits, left, found).x;
+	const uint g = (uint)group_number(), t = group_item(), mask = (1u << bits) - 1;
 	const uint from = (uint)min((ulong)g * span, (ulong)n), end = (uint)min((ulong)from + span, (ulong)n);
+	const bool wide = is_wide(val + val_at);
 
 	for (uint d = t; d < DIGITS; d += GROUP)
 		sums[d] = 0;
 	GROUP_BARRIER(); /* the sums are zero before an item adds */
-	for (uint i = from + t; i < end; i += GROUP) {
+#if GROUP == 1
+	for (uint i = from; i < end; i++) {
 		const ulong top = (ulong)KEY_OF(val[val_at + i]) >> shift;
 
 		if (top >> bits == prefix)
-			add_one(&sums[(uint)top & ((1u << bits) - 1)]);
+			add_to(&sums[(uint)top & mask], 1);
 	}
+#else
+	for (uint i = from + t * EACH; i < end; i += GROUP * EACH) {
+		const uint here = min(end - i, (uint)EACH);
+		uint digit = 0, times = 0; /* equal digits of neighbours are added by one atomic */
+		KEY keys[EACH];
+
+		read_keys(val + val_at + i, here, wide, keys);
+		for (uint e = 0; e < EACH; e++) {
+			const ulong top = (ulong)keys[e] >> shift;
+
+			if (e >= here || top >> bits != prefix)
+				continue;
+			if (((uint)top & mask) != digit) {
+				add_to(&sums[digit], times);
+				times = 0;
+			}
+			digit = (uint)top & mask;
+			times++;
+		}
+		add_to(&sums[digit], times);
+	}
+#endif
 	GROUP_BARRIER(); /* all items have added before one reads */
 	for (uint d = t; d < DIGITS; d += GROUP)
 		if (sums[d] > 0)
 			atomic_add(&count[d], sums[d]);
+}
+
+/* Appends the digit of the k-th largest to what was found.  One group.  The counts are zero again at the end. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+void select_pick(uint k, uint shift, uint bits, uint left, __global ulong *found, __global uint *count)
+{
+	__local uint sums[GROUP];
+	const ulong2 before = found_before(k, shift, bits, left, found);
+	const uint each = DIGITS / min(DIGITS, GROUP), t = group_item(), top = DIGITS - 1 - t * each;
+	uint mine = 0, all;
+
+	if (t < DIGITS / each) /* the items take the digits from the highest on */
+		for (uint d = 0; d < each; d++)
+			mine += count[top - d];
+	const uint above = group_sum_before(mine, sums, &all);
+
+	if (above < before.y && before.y - above <= mine) {
+		uint digit = top;
+		ulong rank = before.y - above;
+
+		for (; count[digit] < rank; digit--)
+			rank -= count[digit];
+		found[2 * left] = before.x << bits | digit;
+		found[2 * left + 1] = rank;
+	}
+	if (t < DIGITS / each)
+		for (uint d = 0; d < each; d++)
+			count[top - d] = 0;
 }

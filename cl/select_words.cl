@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Note [select words].  The selection of select.cl for devices whose work-items run one after the other.  Vector
  * comparisons make a bit for each element first, so no branch depends on an element that is not taken, and each element
- * is read once.  Launches: select_words, scan_group over the counts, select_take.
+ * is read once.  Launches: select_mark, scan_group over the counts, select_take, as in select.cl.
  *
  * Options: KEY = ushort, uint or ulong, of the elements' width; SIGNED = short, int or long, of the same; INDEX = int
  * or long, the type of the positions; TIES = 1 if of the elements that equal the key only the first few are taken, 0 if
  * all.
  *
- * A word has a bit for each of 64 elements.  A span is `span` words, and a work-item reads STREAMS consecutive spans
+ * A word has a bit for each of 64 elements.  A span is whole words, and a work-item reads STREAMS consecutive spans
  * side by side, since a CPU's prefetching stops at page ends and one stream would have half the rate.  The candidates
  * of a span are kept in `aside`, from the position of its first element on; their final positions are known only when
  * all spans are counted. */
@@ -30,7 +30,8 @@
 #define JOIN(a, b)    JOIN2(a, b)
 #define KEYS          JOIN(KEY, 16)
 #define FLAGS         JOIN(SIGNED, 16)
-#define KEY_OF(bits)  ((KEY)((bits) & (KEY)((KEY)-1 >> 1)))
+
+#include "select_limit.h"
 
 /* A bit for each lane that is not 0; one multiplication gathers the flags of eight lanes. */
 static ulong bits_of(FLAGS flags)
@@ -68,36 +69,38 @@ static ulong2 part_of(__global const KEY *val, uint n, KEY key)
 	return mask;
 }
 
-/* masks: a bit for each element whose key is >= key; aside: those elements.  above[s]: elements of span s that are
- * taken without regard to ties; equal[s]: those that equal the key, if TIES. */
+/* masks: a bit for each element whose key is >= the limit's; aside: those elements.  counts[s]: elements of span s that
+ * are taken without regard to ties; counts[spans + s]: those that equal the key, if TIES. */
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void select_words(__global const KEY *val, ulong val_at, uint n, uint span, ulong key, __global ulong *masks,
-                  __global KEY *aside, __global uint *above, __global uint *equal)
+void select_mark(__global const KEY *val, ulong val_at, uint n, uint span, uint spans, ulong key, uint ties,
+                 __global const ulong *found, __global uint *counts, __global ulong *masks, __global KEY *aside)
 {
+	const KEY least = limit_of(key, ties, found).key;
 	const ulong words = (n + 63ul) / 64, first = get_global_id(0) * STREAMS;
+	const uint length = span / 64;
 	ulong to[STREAMS];
 	uint more[STREAMS];
 
 	for (uint s = 0; s < STREAMS; s++) {
-		to[s] = (first + s) * span * 64;
+		to[s] = (first + s) * span;
 		more[s] = 0;
 	}
-	for (uint k = 0; k < span; k += BLOCK) {
-		for (uint i = k; i < min(k + BLOCK, span); i++)
+	for (uint k = 0; k < length; k += BLOCK) {
+		for (uint i = k; i < min(k + BLOCK, length); i++)
 			for (uint s = 0; s < STREAMS; s++) {
-				const ulong w = (first + s) * span + i;
+				const ulong w = (first + s) * length + i;
 				__global const KEY *here = val + val_at + w * 64;
 
 				if (w < words) {
 					const ulong2 mask =
-					    w < n / 64 ? word_of(here, (KEY)key) : part_of(here, n % 64, (KEY)key);
+					    w < n / 64 ? word_of(here, least) : part_of(here, n % 64, least);
 
 					masks[w] = mask.x;
 					more[s] += (uint)popcount(mask.y);
 				}
 			}
 		for (uint s = 0; s < STREAMS; s++) {
-			const ulong from = (first + s) * span, end = min(from + min(k + BLOCK, span), words);
+			const ulong from = (first + s) * length, end = min(from + min(k + BLOCK, length), words);
 
 			for (ulong w = from + k; w < end; w++)
 				for (ulong left = masks[w]; left != 0; left &= left - 1)
@@ -105,29 +108,31 @@ void select_words(__global const KEY *val, ulong val_at, uint n, uint span, ulon
 		}
 	}
 	for (uint s = 0; s < STREAMS; s++) {
-		const uint reach = (uint)(to[s] - (first + s) * span * 64);
+		const uint reach = (uint)(to[s] - (first + s) * span);
 
-		above[first + s] = TIES ? more[s] : reach;
-		equal[first + s] = TIES ? reach - more[s] : 0;
+		counts[first + s] = TIES ? more[s] : reach;
+		if (TIES)
+			counts[spans + first + s] = reach - more[s];
 	}
 }
 
-/* above, equal: after scan_group.  One work-item for each span.  Positions from capacity on are not written. */
+/* counts: after scan_group.  One work-item for each span.  Positions from capacity on are not written. */
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void select_take(uint n, uint span, ulong key, uint ties, __global const uint *above, __global const uint *equal,
-                 uint capacity, __global const ulong *masks, __global const KEY *aside, __global INDEX *ind,
-                 __global KEY *out)
+void select_take(__global const KEY *aside, ulong aside_at, uint n, uint span, uint spans, ulong key, uint ties,
+                 __global const ulong *found, __global const uint *counts, __global const ulong *masks, uint capacity,
+                 __global INDEX *ind, __global KEY *out)
 {
+	const limit least = limit_of(key, ties, found);
 	const uint s = (uint)get_global_id(0);
-	const ulong words = (n + 63ul) / 64, from = (ulong)s * span, end = min(from + span, words);
-	ulong next = from * 64;
-	uint more = above[s], same = equal[s];
+	const ulong words = (n + 63ul) / 64, from = (ulong)s * (span / 64), end = min(from + span / 64, words);
+	ulong next = aside_at + from * 64;
+	uint more = counts[s], same = TIES ? counts[spans + s] - counts[spans] : 0;
 
 	for (ulong w = from; w < end; w++)
 		for (ulong left = masks[w]; left != 0; left &= left - 1) {
 			const KEY bits = aside[next++];
-			const bool is_more = !TIES || KEY_OF(bits) > (KEY)key, is_taken = is_more || same < ties;
-			const uint to = more + min(same, ties);
+			const bool is_more = !TIES || KEY_OF(bits) > least.key, is_taken = is_more || same < least.ties;
+			const uint to = more + min(same, least.ties);
 
 			if (is_taken && to < capacity) {
 				ind[to] = (INDEX)(w * 64 + 63 - clz(left & (0 - left)));

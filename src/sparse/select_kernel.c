@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Design notes.  The k-th largest is found a digit of its key at a time from the top: a launch counts the keys that
- * begin like it, 256 counts come to the host, which says how the next one begins.  That reads everything once a digit,
- * which a GPU does faster than it could sample and sort.  On a CPU a sample says above which key about k lie (Note
- * [pivot] in select.c), what lies above it is collected, and the digits are counted of that only: a third of the
- * time.  What is selected is written by select.cl, where items work together, or by select_words.cl, where they work
- * alone, which a CPU does several times faster.  All launches go to the internal in-order queue. */
+ * begin like it, the next picks the digit, and all launches are enqueued at once, so that the host waits once.  That
+ * reads everything once a digit, which a GPU does faster than it could sample and sort.  On a CPU a sample says above
+ * which key about k lie (Note [pivot] in select.c), what lies above it is collected, and the digits are counted of that
+ * only: a third of the time.  What is selected is written by select.cl, where items work together, or by
+ * select_words.cl, where they work alone, which a CPU does several times faster.  All launches go to the internal
+ * in-order queue. */
 #include "sparse/select_kernel.h"
 
 #include "dev/launch.h"
@@ -12,23 +13,33 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#define DIGIT_BITS 8
-#define DIGITS     (1 << DIGIT_BITS)
-#define GPU_GROUP  256
-#define WORD       64 /* select_words.cl: elements of a word of bits */
-#define STREAMS    8  /* and spans of a work-item */
-#define SAMPLERS   64
+/* Counters of a digit of a group: 8 KB of local memory on a GPU, a corner of the first cache on a CPU. */
+#define GPU_DIGIT_BITS 11
+#define CPU_DIGIT_BITS 8
+#define MOST_DIGITS    8 /* of a key */
+#define GPU_GROUP      256
+#define SAMPLERS       64
+#define OPTIONS_BYTES  128
+
+/* Where work-items work together, a byte of the masks belongs to 8 elements; where alone, a word to 64, and an item
+ * has so many spans. */
+struct select_form {
+	const char *source;
+	unsigned unit, streams;
+};
+static const struct select_form together = { "select.cl", 8, 1 }, alone = { "select_words.cl", 64, 8 };
 
 /* What is under way.  SAMPLING and COLLECTING only where they pay. */
 enum select_phase { SAMPLING, COLLECTING, SEARCHING, WRITING };
 
-/* Elements that are gone through, each group its span of them. */
+/* Elements that are gone through, each group its spans of them. */
 struct select_extent {
 	cl_mem mem;
 	cl_ulong at;
 	cl_uint n, span;
-	size_t n_groups;
+	cl_uint spans;
 };
 
 struct select_job {
@@ -36,23 +47,23 @@ struct select_job {
 	struct select_source from;
 	struct select_target to;
 	size_t group;
+	const struct select_form *form;
 	struct select_extent all, among; /* among: where the limit is sought */
-	char options[64];
+	unsigned digit_bits;
+	char options[OPTIONS_BYTES]; /* of a search */
 	enum select_phase phase;
-	cl_mem above, equal, totals[2], count;
-	struct scratch masks, aside;     /* select_words.cl: where items work alone */
+	cl_mem counts, total;
+	cl_mem limits, digits;           /* of a search: select_pick's, and the counters of a digit */
+	struct scratch masks, aside;     /* aside: where items work alone */
 	struct scratch found, found_ind; /* above the pivot; room for so many */
 	uint64_t room;
 	cl_mem sampled;
 	struct pool_block sample;
-	cl_uint n_above, n_equal, digits[DIGITS];
-	/* the search for the limit: the k-th largest begins with prefix, at the bits from shift on */
-	uint64_t prefix, k, asked; /* asked: k at its start */
-	unsigned shift, bits;
+	uint64_t k; /* of a search */
 	struct select_limit limit;
+	cl_uint n_taken, n_above; /* n_above: but for ties, where those are limited */
 	cl_event event;
 	bool watched;
-	bool is_counted; /* the search found n_above and n_equal */
 };
 
 static choir_status run_as(struct select_job *job, const char *source, const char *options, const char *kernel,
@@ -69,140 +80,123 @@ static choir_status run_as(struct select_job *job, const char *source, const cha
 	return launch_run(job->device, &launch, NULL);
 }
 
-static choir_status scan(struct select_job *job, cl_mem counts, cl_mem total)
-{
-	return launch_scan(job->device, counts, (cl_uint)job->all.n_groups, total);
-}
-
-/* Of a limit that was searched they are known. */
-static choir_status read_totals(struct select_job *job)
-{
-	struct dev_access above = dev_buffer_access(job->totals[0], 0, 4),
-			  equal = dev_buffer_access(job->totals[1], 0, 4);
-
-	if (job->is_counted)
-		return dev_marker(dev_queue(job->device), &job->event);
-	TRY(dev_read(job->device, &above, 0, &job->n_above, 4, NULL));
-	return dev_read(job->device, &equal, 0, &job->n_equal, 4, &job->event);
-}
-
 static cl_uint at_most(uint64_t n)
 {
 	return (cl_uint)(n < UINT32_MAX ? n : UINT32_MAX);
 }
 
-/* What the limit selects of all, by select_words.cl. */
-static choir_status write_by_words(struct select_job *job, struct select_limit limit, const struct select_target *to)
+/* Whether of the elements that equal the key some are taken, and others may be not. */
+static bool limits_ties(const struct select_limit *limit)
 {
-	static const char *const keys[] = { "-DKEY=ushort -DSIGNED=short", "-DKEY=uint -DSIGNED=int",
-		                            "-DKEY=ulong -DSIGNED=long" };
-	const struct select_extent *all = &job->all;
-	cl_uint span = all->span / WORD, capacity = at_most(to->capacity), ties = at_most(limit.ties);
-	cl_ulong key = limit.key;
-	char options[96];
-	struct launch_arg count_args[] = {
-		LAUNCH_ARG(all->mem),       LAUNCH_ARG(all->at),    LAUNCH_ARG(all->n),
-		LAUNCH_ARG(span),           LAUNCH_ARG(key),        LAUNCH_ARG(job->masks.mem),
-		LAUNCH_ARG(job->aside.mem), LAUNCH_ARG(job->above), LAUNCH_ARG(job->equal)
-	};
-	struct launch_arg take_args[] = { LAUNCH_ARG(all->n),   LAUNCH_ARG(span),           LAUNCH_ARG(key),
-		                          LAUNCH_ARG(ties),     LAUNCH_ARG(job->above),     LAUNCH_ARG(job->equal),
-		                          LAUNCH_ARG(capacity), LAUNCH_ARG(job->masks.mem), LAUNCH_ARG(job->aside.mem),
-		                          LAUNCH_ARG(to->ind),  LAUNCH_ARG(to->val) };
-
-	snprintf(options, sizeof options, "%s -DINDEX=%s -DTIES=%d", keys[job->from.elem_bytes / 4],
-	         to->ind_bytes == 8 ? "long" : "int", ties < UINT32_MAX);
-	TRY(run_as(job, "select_words.cl", options, "select_words", count_args, sizeof count_args / sizeof *count_args,
-	           all->n_groups / STREAMS));
-	TRY(scan(job, job->above, job->totals[0]));
-	TRY(scan(job, job->equal, job->totals[1]));
-	if (capacity > 0)
-		TRY(run_as(job, "select_words.cl", options, "select_take", take_args,
-		           sizeof take_args / sizeof *take_args, all->n_groups));
-	return read_totals(job);
+	return limit->ties > 0 && limit->ties < UINT32_MAX;
 }
 
-/* The same by select.cl. */
-static choir_status write_by_groups(struct select_job *job, struct select_limit limit, const struct select_target *to)
+static void set_options(const struct select_job *job, uint32_t ind_bytes, char *out)
 {
-	const struct select_extent *all = &job->all;
-	cl_uint capacity = at_most(to->capacity), ties = at_most(limit.ties);
-	cl_ulong key = limit.key;
-	struct launch_arg count_args[] = { LAUNCH_ARG(all->mem),  LAUNCH_ARG(all->at), LAUNCH_ARG(all->n),
-		                           LAUNCH_ARG(all->span), LAUNCH_ARG(key),     LAUNCH_ARG(job->above),
-		                           LAUNCH_ARG(job->equal) };
-	struct launch_arg write_args[] = { LAUNCH_ARG(all->mem),   LAUNCH_ARG(all->at),    LAUNCH_ARG(all->n),
-		                           LAUNCH_ARG(all->span),  LAUNCH_ARG(key),        LAUNCH_ARG(ties),
-		                           LAUNCH_ARG(job->above), LAUNCH_ARG(job->equal), LAUNCH_ARG(capacity),
-		                           LAUNCH_ARG(to->ind),    LAUNCH_ARG(to->val) };
+	static const char *const keys[] = { "ushort", "uint", "ulong" };
 
-	TRY(run_as(job, "select.cl", job->options, "select_count", count_args, sizeof count_args / sizeof *count_args,
-	           all->n_groups));
-	TRY(scan(job, job->above, job->totals[0]));
-	TRY(scan(job, job->equal, job->totals[1]));
+	snprintf(out, OPTIONS_BYTES, "-DKEY=%s -DINDEX=%s -DGROUP=%zu -DDIGIT_BITS=%u", keys[job->from.elem_bytes / 4],
+	         ind_bytes == 8 ? "long" : "int", job->group, job->digit_bits);
+}
+
+/* What a limit selects of all; NULL: what the search finds. */
+static choir_status mark_and_take(struct select_job *job, const struct select_limit *limit,
+                                  const struct select_target *to)
+{
+	static const char *const signs[] = { "short", "int", "long" };
+	const struct select_extent *all = &job->all;
+	bool is_alone = job->form == &alone, none = limit != NULL && limit->ties == 0;
+	cl_uint capacity = at_most(to->capacity), spans = all->spans,
+		ties = limit == NULL ? 0
+	               : none        ? UINT32_MAX
+	                             : at_most(limit->ties);
+	cl_ulong key = limit == NULL ? UINT64_MAX : limit->key + none, aside_at = 0;
+	cl_mem found = limit == NULL ? job->limits : job->counts; /* not read where the host knows the limit */
+	char options[OPTIONS_BYTES];
+	struct launch_arg marks[] = { LAUNCH_ARG(all->mem),       LAUNCH_ARG(all->at),       LAUNCH_ARG(all->n),
+		                      LAUNCH_ARG(all->span),      LAUNCH_ARG(spans),         LAUNCH_ARG(key),
+		                      LAUNCH_ARG(ties),           LAUNCH_ARG(found),         LAUNCH_ARG(job->counts),
+		                      LAUNCH_ARG(job->masks.mem), LAUNCH_ARG(job->aside.mem) };
+	struct launch_arg takes[] = { LAUNCH_ARG(all->mem),       LAUNCH_ARG(all->at),  LAUNCH_ARG(all->n),
+		                      LAUNCH_ARG(all->span),      LAUNCH_ARG(spans),    LAUNCH_ARG(key),
+		                      LAUNCH_ARG(ties),           LAUNCH_ARG(found),    LAUNCH_ARG(job->counts),
+		                      LAUNCH_ARG(job->masks.mem), LAUNCH_ARG(capacity), LAUNCH_ARG(to->ind),
+		                      LAUNCH_ARG(to->val) };
+
+	set_options(job, to->ind_bytes, options);
+	if (is_alone) {
+		takes[0] = (struct launch_arg)LAUNCH_ARG(job->aside.mem);
+		takes[1] = (struct launch_arg)LAUNCH_ARG(aside_at);
+		snprintf(options + strlen(options), OPTIONS_BYTES - strlen(options), " -DSIGNED=%s -DTIES=%d",
+		         signs[job->from.elem_bytes / 4], ties < UINT32_MAX);
+	}
+	TRY(run_as(job, job->form->source, options, "select_mark", marks, sizeof marks / sizeof *marks - !is_alone,
+	           spans / job->form->streams));
+	TRY(launch_scan(job->device, job->counts, ties < UINT32_MAX ? 2 * spans : spans, job->total));
 	if (capacity > 0)
-		TRY(run_as(job, "select.cl", job->options, "select_write", write_args,
-		           sizeof write_args / sizeof *write_args, all->n_groups));
-	return read_totals(job);
+		TRY(run_as(job, job->form->source, options, "select_take", takes, sizeof takes / sizeof *takes, spans));
+	return CHOIR_SUCCESS;
+}
+
+/* What a limit of the host's selects of all, and how many those are. */
+static choir_status write_by(struct select_job *job, const struct select_limit *limit, const struct select_target *to)
+{
+	struct dev_access total = dev_buffer_access(job->total, 0, 4),
+			  above = dev_buffer_access(job->counts, (uint64_t)job->all.spans * 4, 4);
+
+	TRY(mark_and_take(job, limit, to));
+	job->n_above = 0;
+	if (limits_ties(limit))
+		TRY(dev_read(job->device, &above, 0, &job->n_above, 4, NULL));
+	return dev_read(job->device, &total, 0, &job->n_taken, 4, &job->event);
 }
 
 static choir_status write_selected(struct select_job *job)
 {
 	job->phase = WRITING;
-	return (job->masks.mem != NULL ? write_by_words : write_by_groups)(job, job->limit, &job->to);
+	return write_by(job, &job->limit, &job->to);
 }
 
-static choir_status count_digits(struct select_job *job)
+/* The digits of the k-th largest, one after the other, and what that limit selects. */
+static choir_status search(struct select_job *job)
 {
 	const struct select_extent *among = &job->among;
-	cl_uint shift, bits;
-	cl_ulong prefix = job->prefix;
-	struct dev_access count = dev_buffer_access(job->count, 0, sizeof job->digits);
+	cl_uint k = (cl_uint)job->k, shift = 8 * job->from.elem_bytes - 1, bits,
+		left = (shift + job->digit_bits - 1) / job->digit_bits;
+	struct dev_access limit = dev_buffer_access(job->limits, 0, sizeof job->limit);
 	struct launch_arg args[] = { LAUNCH_ARG(among->mem),  LAUNCH_ARG(among->at), LAUNCH_ARG(among->n),
-		                     LAUNCH_ARG(among->span), LAUNCH_ARG(prefix),    LAUNCH_ARG(shift),
-		                     LAUNCH_ARG(bits),        LAUNCH_ARG(job->count) };
+		                     LAUNCH_ARG(among->span), LAUNCH_ARG(k),         LAUNCH_ARG(shift),
+		                     LAUNCH_ARG(bits),        LAUNCH_ARG(left),      LAUNCH_ARG(job->limits),
+		                     LAUNCH_ARG(job->digits) };
+	struct launch_arg picks[] = { LAUNCH_ARG(k),    LAUNCH_ARG(shift),       LAUNCH_ARG(bits),
+		                      LAUNCH_ARG(left), LAUNCH_ARG(job->limits), LAUNCH_ARG(job->digits) };
 
 	job->phase = SEARCHING;
-	job->bits = bits = job->shift < DIGIT_BITS ? job->shift : DIGIT_BITS;
-	job->shift -= job->bits;
-	shift = job->shift;
-	TRY(dev_fill_zero(job->device, job->count, 0, sizeof job->digits, sizeof *job->digits, NULL));
-	TRY(run_as(job, "select.cl", job->options, "select_digits", args, sizeof args / sizeof *args, among->n_groups));
-	return dev_read(job->device, &count, 0, job->digits, sizeof job->digits, &job->event);
-}
-
-/* The next digit of the k-th largest is known by now. */
-static choir_status search_on(struct select_job *job)
-{
-	unsigned digit = (1u << job->bits) - 1;
-
-	for (; job->digits[digit] < job->k; digit--)
-		job->k -= job->digits[digit];
-	job->prefix = job->prefix << job->bits | digit;
-	if (job->shift > 0)
-		return count_digits(job);
-	job->limit = (struct select_limit){ .key = job->prefix, .ties = job->k };
-	job->n_above = (cl_uint)(job->asked - job->k);
-	job->n_equal = (cl_uint)job->k; /* or more, of which so many are taken */
-	job->is_counted = true;
-	return write_selected(job);
+	TRY(dev_fill_zero(job->device, job->digits, 0, (uint64_t)sizeof(cl_uint) << job->digit_bits, sizeof(cl_uint),
+	                  NULL));
+	while (shift > 0) {
+		bits = shift < job->digit_bits ? shift : job->digit_bits;
+		shift -= bits;
+		left--;
+		TRY(run_as(job, "select.cl", job->options, "select_digits", args, sizeof args / sizeof *args,
+		           among->spans));
+		TRY(run_as(job, "select.cl", job->options, "select_pick", picks, sizeof picks / sizeof *picks, 1));
+	}
+	TRY(mark_and_take(job, NULL, &job->to));
+	job->n_taken = k;
+	return dev_read(job->device, &limit, 0, &job->limit, sizeof job->limit, &job->event);
 }
 
 static struct select_extent extent_of(const struct select_job *job, cl_mem mem, uint64_t off, uint64_t n)
 {
-	uint64_t span, step = job->group == 1 ? WORD * STREAMS : job->group;
-	size_t n_groups = launch_items(job->device, (n + step - 1) / step, &span);
-	struct select_extent extent = { .mem = mem,
-		                        .at = off / job->from.elem_bytes,
-		                        .n = (cl_uint)n,
-		                        .span = (cl_uint)(span * step),
-		                        .n_groups = n_groups };
+	uint64_t unit = (uint64_t)job->form->unit * job->form->streams, span;
+	size_t groups = launch_spans(job->device, job->group, (n + unit - 1) / unit, &span);
 
-	if (job->group == 1) { /* as many spans an item */
-		extent.n_groups *= STREAMS;
-		extent.span /= STREAMS;
-	}
-	return extent;
+	return (struct select_extent){ .mem = mem,
+		                       .at = off / job->from.elem_bytes,
+		                       .n = (cl_uint)n,
+		                       .span = (cl_uint)(span * job->form->unit),
+		                       .spans = (cl_uint)(groups * job->form->streams) };
 }
 
 static bool pivot_pays(const struct select_job *job)
@@ -245,37 +239,42 @@ static choir_status collect(struct select_job *job)
 	to.val = job->found.mem;
 	to.ind = job->found_ind.mem;
 	job->room = to.capacity;
-	return write_by_words(job, (struct select_limit){ .key = pivot.key, .ties = UINT64_MAX }, &to);
+	pivot.ties = UINT64_MAX;
+	return write_by(job, &pivot, &to);
 }
 
 /* Among the candidates, unless there are too few, since the sample misled, or more than were kept. */
-static choir_status search(struct select_job *job)
+static choir_status search_candidates(struct select_job *job)
 {
-	if (job->n_above >= job->k && job->n_above <= job->room)
-		job->among = extent_of(job, job->found.mem, 0, job->n_above);
-	return count_digits(job);
+	if (job->n_taken >= job->k && job->n_taken <= job->room)
+		job->among = extent_of(job, job->found.mem, 0, job->n_taken);
+	return search(job);
+}
+
+static choir_status prepare_search(struct select_job *job)
+{
+	TRY(dev_buffer_create(job->device, 2 * MOST_DIGITS * sizeof(cl_ulong), &job->limits));
+	return dev_buffer_create(job->device, (uint64_t)sizeof(cl_uint) << job->digit_bits, &job->digits);
 }
 
 static choir_status prepare(struct select_job *job)
 {
-	static const char *const keys[] = { "ushort", "uint", "ulong" };
 	size_t wanted = job->from.group > 0 ? job->from.group : dev_is_cpu(job->device) ? 1 : GPU_GROUP;
+	uint64_t units;
 
 	job->group = launch_group(job->device, wanted);
+	job->form = job->group == 1 ? &alone : &together;
+	job->digit_bits = job->group == 1 ? CPU_DIGIT_BITS : GPU_DIGIT_BITS;
 	job->all = job->among = extent_of(job, job->from.mem, job->from.off, job->from.n);
-	snprintf(job->options, sizeof job->options, "-DKEY=%s -DINDEX=%s -DGROUP=%zu", keys[job->from.elem_bytes / 4],
-	         job->to.ind_bytes == 8 ? "long" : "int", job->group);
-	TRY(dev_buffer_create(job->device, job->all.n_groups * 4, &job->above));
-	TRY(dev_buffer_create(job->device, job->all.n_groups * 4, &job->equal));
-	TRY(dev_buffer_create(job->device, 4, &job->totals[0]));
-	TRY(dev_buffer_create(job->device, 4, &job->totals[1]));
-	if (job->group == 1) {
-		TRY(scratch_take(job->device, (job->from.n + WORD - 1) / WORD * sizeof(cl_ulong),
-		                 "the masks of a selection", &job->masks));
+	set_options(job, job->to.ind_bytes, job->options);
+	TRY(dev_buffer_create(job->device, (uint64_t)job->all.spans * 2 * sizeof(cl_uint), &job->counts));
+	TRY(dev_buffer_create(job->device, sizeof(cl_uint), &job->total));
+	units = (job->from.n + job->form->unit - 1) / job->form->unit;
+	TRY(scratch_take(job->device, units * job->form->unit / 8, "the masks of a selection", &job->masks));
+	if (job->form == &alone)
 		TRY(scratch_take(job->device, job->from.n * job->from.elem_bytes, "what a selection puts aside",
 		                 &job->aside));
-	}
-	return dev_buffer_create(job->device, sizeof job->digits, &job->count);
+	return CHOIR_SUCCESS;
 }
 
 static choir_status start(struct select_job *job)
@@ -285,7 +284,8 @@ static choir_status start(struct select_job *job)
 	TRY(prepare(job));
 	if (job->phase == WRITING)
 		return write_selected(job);
-	return pivot_pays(job) ? take_sample(job) : count_digits(job);
+	TRY(prepare_search(job));
+	return pivot_pays(job) ? take_sample(job) : search(job);
 }
 
 static choir_status create(choir_device *device, const struct select_source *from, const struct select_target *to,
@@ -318,19 +318,16 @@ choir_status select_job_limit(choir_device *device, const struct select_source *
 choir_status select_job_top(choir_device *device, const struct select_source *from, uint64_t k,
                             const struct select_target *to, struct select_job **out_p)
 {
-	unsigned key_bits = 8 * from->elem_bytes - 1;
+	struct select_job none = { .phase = WRITING, .limit = { .key = UINT64_MAX >> (65 - 8 * from->elem_bytes) } };
 
 	if (k == 0) /* nothing is above the highest key */
-		return create(
-		    device, from, to,
-		    (struct select_job){ .phase = WRITING, .limit = { .key = UINT64_MAX >> (64 - key_bits) } }, out_p);
-	return create(device, from, to,
-	              (struct select_job){ .phase = SEARCHING, .k = k, .asked = k, .shift = key_bits }, out_p);
+		return create(device, from, to, none, out_p);
+	return create(device, from, to, (struct select_job){ .phase = SEARCHING, .k = k }, out_p);
 }
 
 /* What follows a phase. */
 static choir_status (*const after[])(struct select_job *) = {
-	[SAMPLING] = collect, [COLLECTING] = search, [SEARCHING] = search_on, [WRITING] = NULL
+	[SAMPLING] = collect, [COLLECTING] = search_candidates, [SEARCHING] = NULL, [WRITING] = NULL
 };
 
 choir_status select_job_poll(struct select_job *job, uint64_t *count_p, struct select_limit *limit_p, bool *done_p)
@@ -350,7 +347,9 @@ choir_status select_job_poll(struct select_job *job, uint64_t *count_p, struct s
 			TRY(next(job));
 	}
 	*done_p = true;
-	*count_p = job->n_above + (job->n_equal < job->limit.ties ? job->n_equal : job->limit.ties);
+	*count_p = job->n_taken;
+	if (job->phase == WRITING && limits_ties(&job->limit) && job->limit.ties < job->n_taken - job->n_above)
+		*count_p = job->n_above + job->limit.ties;
 	*limit_p = job->limit;
 	return CHOIR_SUCCESS;
 }
@@ -370,13 +369,12 @@ void select_job_destroy(struct select_job *job)
 	/* Without an event something failed half-way: what was enqueued ends before its memory goes. */
 	if (job->event != NULL)
 		(void)dev_wait(&job->event);
-	else if (job->above != NULL)
+	else if (job->counts != NULL)
 		(void)clFinish(dev_queue(job->device));
-	dev_buffer_free(job->above);
-	dev_buffer_free(job->equal);
-	dev_buffer_free(job->totals[0]);
-	dev_buffer_free(job->totals[1]);
-	dev_buffer_free(job->count);
+	dev_buffer_free(job->counts);
+	dev_buffer_free(job->total);
+	dev_buffer_free(job->limits);
+	dev_buffer_free(job->digits);
 	scratch_give(&job->masks);
 	scratch_give(&job->aside);
 	scratch_give(&job->found);

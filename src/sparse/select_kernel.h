@@ -6,8 +6,8 @@
 #include "dev/dev.h"
 #include "sparse/select.h"
 
-/* Kernels number elements in 32 bits, and step a work-group beyond the last. */
-#define SELECT_MOST (UINT32_MAX - 4096)
+/* Kernels number elements in 32 bits, and step as far beyond the last as a work-group reads. */
+#define SELECT_MOST (UINT32_MAX - 65536)
 
 /* Elements of a cl_mem at a byte offset that is a multiple of elem_bytes; n <= SELECT_MOST. */
 struct select_source {

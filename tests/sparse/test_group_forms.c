@@ -199,6 +199,7 @@ static void selections(void **state)
 		selection_of(777, 100, groups[g]);
 		selection_of(777, 777, groups[g]);
 		selection_of(5003, 1250, groups[g]);
+		selection_of(70001, 9000, groups[g]);
 	}
 }
 

@@ -108,6 +108,7 @@ static void all_cases(void)
 				one_case(data, bytes, n, n / 2, true, 0, n / 3, 4);
 				one_case(data, bytes, n, k, false, UINT64_MAX, n, 8);
 				one_case(data, bytes, n, k, false, 0, n, 4);
+				one_case(data, bytes, n, k, false, 3, n, 4);
 				free(data);
 			}
 }
