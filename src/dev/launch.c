@@ -108,19 +108,6 @@ size_t launch_elements(struct launch_shape shape, uint64_t n)
 	return (size_t)((n + block - 1) / block * shape.group);
 }
 
-size_t launch_items(const choir_device *device, uint64_t n, uint64_t *span_p)
-{
-	/* A CPU wants a few long spans a core, a GPU many short ones. */
-	uint64_t least = dev_is_cpu(device) ? 2048 : 256,
-		 most = (uint64_t)dev_compute_units(device) * (dev_is_cpu(device) ? 4 : 256);
-	uint64_t group = launch_shape_of(device, 0).group, items = n / least;
-
-	items = items < 1 ? 1 : items > most ? most : items;
-	items = min_u64(round_up(items, group), round_down(LAUNCH_GROUPS, group)); /* also if each is a group */
-	*span_p = (n + items - 1) / items;
-	return (size_t)items;
-}
-
 size_t launch_spans(const choir_device *device, size_t step, uint64_t n, uint64_t *span_p)
 {
 	/* A CPU wants a few long spans a core, a GPU many short ones; but the counts of all of them are scanned. */

@@ -45,10 +45,6 @@ struct launch_shape launch_shape_within(const choir_device *device, uint64_t n, 
 /* launch_elements: work-items for n elements of which each item has its span: whole groups, 0 for none. */
 size_t launch_elements(struct launch_shape shape, uint64_t n);
 
-/* launch_items: work-items for kernels in which an item owns a contiguous span of n > 0 elements; *span_p = its length.
- * Whole groups: the last items may have nothing. */
-size_t launch_items(const choir_device *device, uint64_t n, uint64_t *span_p);
-
 /* launch_spans: work-groups for kernels in which a group owns a contiguous span of n > 0 elements and takes `step` of
  * them at a time; *span_p = its length, a multiple of step. */
 size_t launch_spans(const choir_device *device, size_t step, uint64_t n, uint64_t *span_p);
