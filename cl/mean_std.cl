@@ -7,7 +7,8 @@
  * the same.
  *
  * Options: DTYPE = F16, BF16, F32 or F64, and OP = SUM (ops.h); LANES = parts of a block with a sum each; BLOCK =
- * elements of a block, a multiple of LANES; JOINED = blocks of a group. */
+ * elements of a block, a multiple of LANES; JOINED = blocks of a group; AHEAD, JOINED_AHEAD = elements and blocks that
+ * a work-item reads before it adds them, in order: a GPU needs many loads on their way. */
 #include "ops.h"
 
 #ifndef LANES
@@ -19,6 +20,9 @@
 #ifndef JOINED
 #error "JOINED: blocks of a group"
 #endif
+#if !defined AHEAD || !defined JOINED_AHEAD
+#error "AHEAD, JOINED_AHEAD: elements and blocks that are read before they are added"
+#endif
 
 /* Knuth's two-sum: the rounding error of a + b, whichever is larger. */
 static void add(ACC *sum, ACC *error, ACC x)
@@ -29,45 +33,70 @@ static void add(ACC *sum, ACC *error, ACC x)
 	*sum = s;
 }
 
+/* The sum and its error, the sum of squares and its error. */
+typedef struct {
+	ACC sum, error, squares, squares_error;
+} sums;
+
+static void put(__global ACC *out, ulong item, const sums *s)
+{
+	out[item * 4] = s->sum;
+	out[item * 4 + 1] = s->error;
+	out[item * 4 + 2] = s->squares;
+	out[item * 4 + 3] = s->squares_error;
+}
+
 /* Work-item b * LANES + l adds lane l of block b, so neighbouring items read neighbouring elements.  out: four numbers
  * a lane: sum, its error, sum of squares, its error. */
 __kernel void mean_std(__global const ELEM *val, ulong val_at, ulong n, ulong items, __global ACC *out)
 {
 	const ulong item = get_global_id(0), from = item / LANES * BLOCK, end = min(from + BLOCK, n);
-	ACC sum = 0, error = 0, squares = 0, squares_error = 0;
+	sums s = { 0, 0, 0, 0 };
 
 	if (item >= items)
 		return;
-	for (ulong i = from + item % LANES; i < end; i += LANES) {
-		const ACC x = OPS(load)(val, val_at + i);
+	for (ulong i = from + item % LANES; i < end; i += AHEAD * LANES) {
+		ACC x[AHEAD];
 
-		add(&sum, &error, x);
-		add(&squares, &squares_error, x * x);
+#pragma unroll
+		for (uint k = 0; k < AHEAD; k++)
+			x[k] = i + k * LANES < end ? OPS(load)(val, val_at + i + k * LANES) : 0;
+#pragma unroll
+		for (uint k = 0; k < AHEAD; k++) { /* 0 changes no bit: no sum is -0 */
+			add(&s.sum, &s.error, x[k]);
+			add(&s.squares, &s.squares_error, x[k] * x[k]);
+		}
 	}
-	out[item * 4] = sum;
-	out[item * 4 + 1] = error;
-	out[item * 4 + 2] = squares;
-	out[item * 4 + 3] = squares_error;
+	put(out, item, &s);
 }
 
 /* Work-item g * LANES + l adds lane l of the blocks of group g. */
 __kernel void mean_std_join(__global const ACC *from, ulong blocks, ulong items, __global ACC *out)
 {
 	const ulong item = get_global_id(0), first = item / LANES * JOINED, end = min(first + JOINED, blocks);
-	ACC sum = 0, error = 0, squares = 0, squares_error = 0;
+	sums s = { 0, 0, 0, 0 };
 
 	if (item >= items)
 		return;
-	for (ulong b = first; b < end; b++) {
-		const ulong at = (b * LANES + item % LANES) * 4;
+	for (ulong b = first; b < end; b += JOINED_AHEAD) {
+		sums x[JOINED_AHEAD];
 
-		add(&sum, &error, from[at]);
-		error += from[at + 1];
-		add(&squares, &squares_error, from[at + 2]);
-		squares_error += from[at + 3];
+#pragma unroll
+		for (uint k = 0; k < JOINED_AHEAD; k++) {
+			const ulong at = ((b + k) * LANES + item % LANES) * 4;
+
+			x[k].sum = b + k < end ? from[at] : 0;
+			x[k].error = b + k < end ? from[at + 1] : 0;
+			x[k].squares = b + k < end ? from[at + 2] : 0;
+			x[k].squares_error = b + k < end ? from[at + 3] : 0;
+		}
+#pragma unroll
+		for (uint k = 0; k < JOINED_AHEAD; k++) {
+			add(&s.sum, &s.error, x[k].sum);
+			s.error += x[k].error;
+			add(&s.squares, &s.squares_error, x[k].squares);
+			s.squares_error += x[k].squares_error;
+		}
 	}
-	out[item * 4] = sum;
-	out[item * 4 + 1] = error;
-	out[item * 4 + 2] = squares;
-	out[item * 4 + 3] = squares_error;
+	put(out, item, &s);
 }

@@ -6,6 +6,7 @@
 #include "dev/launch.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,9 @@
 #define GROUP            ((uint64_t)JOINED * BLOCK)
 #define MEAN_STD_OPTIONS " -DOP=SUM -DLANES=16 -DBLOCK=4096 -DJOINED=64"
 #define LOCAL            64
+#define GPU_AHEAD        " -DAHEAD=16 -DJOINED_AHEAD=8"
+#define CPU_AHEAD        " -DAHEAD=1 -DJOINED_AHEAD=1"
+#define OPTIONS_BYTES    128
 
 #define DTYPE F16
 #include "sparse/mean_std_dtype.inc"
@@ -108,14 +112,16 @@ static choir_status launch(struct mean_std_job *job, const char *kernel, const s
                            uint64_t items)
 {
 	size_t group = launch_group(job->device, LOCAL);
+	char options[OPTIONS_BYTES];
 	struct launch it = { .source = "mean_std.cl",
-		             .options = job->type->options,
+		             .options = options,
 		             .kernel = kernel,
 		             .args = args,
 		             .n_args = n_args,
 		             .global = (size_t)round_up(items, group),
 		             .local = group };
 
+	snprintf(options, sizeof options, "%s%s", job->type->options, dev_is_cpu(job->device) ? CPU_AHEAD : GPU_AHEAD);
 	return launch_run(job->device, &it, NULL);
 }
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Kernels that sum over a work-group, by sub-groups and by local memory, with the groups that GPUs get: prefix sums,
- * bitmaps, ranges, selections and sorts, each against the host.  Short lists: what is new here are the groups. */
+ * bitmaps, ranges, selections, means and sorts, each against the host.  Short lists: new here are the groups. */
 #include "dev/launch.h"
 #include "look.h"
 #include "sparse/coalesce_case.h"
 #include "sparse/dense.h"
 #include "sparse/group_forms.h"
+#include "sparse/mean_std.h"
 #include "sparse/on_device.h"
 #include "sparse/range_kernel.h"
 #include "sparse/select_kernel.h"
@@ -226,11 +227,43 @@ static void sorts(void **state)
 	}
 }
 
+static void means_of(size_t n)
+{
+	float *val = malloc((n + 1) * sizeof *val);
+	struct mean_std want, got;
+	struct mean_std_job *job;
+	uint64_t seed = n;
+	bool done = false;
+
+	for (size_t i = 0; i <= n; i++)
+		val[i] = (float)(reference_next(&seed) % 2048) / 1024 - 1;
+	cl_mem mem = upload(val, (n + 1) * sizeof *val);
+
+	mean_std_host(CHOIR_F32, val + 1, n, &want);
+	assert_int_equal(mean_std_job_create(device, CHOIR_F32, mem, sizeof *val, n, &job), CHOIR_SUCCESS);
+	for (; !done; look_again(done))
+		assert_int_equal(mean_std_job_poll(job, &got, &done), CHOIR_SUCCESS);
+	mean_std_job_destroy(job);
+	assert_memory_equal(&got, &want, sizeof want);
+	clReleaseMemObject(mem);
+	free(val);
+}
+
+/* What is read ahead ends within a lane's elements, and within a group's blocks. */
+static void means(void **state)
+{
+	(void)state;
+	means_of(1);
+	means_of(4099);
+	means_of(50001);
+	means_of(300001);
+}
+
 static int run_all(enum group_form form, const char *name)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(prefix_sums), cmocka_unit_test(bitmaps),
-		                            cmocka_unit_test(ranges), cmocka_unit_test(selections),
-		                            cmocka_unit_test(sorts) };
+		                            cmocka_unit_test(ranges),      cmocka_unit_test(selections),
+		                            cmocka_unit_test(sorts),       cmocka_unit_test(means) };
 
 	group_form = form;
 	printf("# %s\n", name);
