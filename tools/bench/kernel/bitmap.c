@@ -56,7 +56,7 @@ static bool open_pack(struct kernel_work *work)
 	if (!make(work, &ind, &bits))
 		return false;
 	if (kernel_add_input(work, ind, work->items * work->shape->ind_bytes, work->shape->ind_bytes))
-		return kernel_add_output(work, bits, ((struct bits *)work->state)->words32 * 4, 8, false);
+		return kernel_add_output(work, bits, ((struct bits *)work->state)->words32 * 4, 8);
 	free(bits);
 	return false;
 }
@@ -69,8 +69,7 @@ static bool open_unpack(struct kernel_work *work)
 	if (!make(work, &ind, &bits))
 		return false;
 	if (kernel_add_input(work, bits, ((struct bits *)work->state)->words32 * 4, 8))
-		return kernel_add_output(work, ind, work->items * work->shape->ind_bytes, work->shape->ind_bytes,
-		                         false);
+		return kernel_add_output(work, ind, work->items * work->shape->ind_bytes, work->shape->ind_bytes);
 	free(ind);
 	return false;
 }

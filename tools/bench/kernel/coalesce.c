@@ -74,15 +74,14 @@ static bool add_list(struct kernel_work *work, struct sparse_rows *rows)
 	return true;
 }
 
-/* The result goes to host memory, from the device too. */
 static bool add_result(struct kernel_work *work, struct sparse_rows *rows)
 {
 	const struct kernel_shape *shape = work->shape;
 
 	work->items_out = rows->rows;
 	work->moved_bytes = (work->items + work->items_out) * (uint64_t)(shape->ind_bytes + shape->row_bytes);
-	return kernel_add_output(work, rows->ind, rows->rows * shape->ind_bytes, shape->ind_bytes, true) &&
-	       kernel_add_output(work, rows->val, rows->rows * shape->row_bytes, shape->row_bytes, true);
+	return kernel_add_output(work, rows->ind, rows->rows * shape->ind_bytes, shape->ind_bytes) &&
+	       kernel_add_output(work, rows->val, rows->rows * shape->row_bytes, shape->row_bytes);
 }
 
 static bool open_lists(struct kernel_work *work, int n, bool raw)
@@ -122,16 +121,25 @@ static choir_status count_all(struct kernel_work *work, struct coalesce *job)
 	return CHOIR_SUCCESS;
 }
 
-static choir_status fill_all(struct kernel_work *work, struct coalesce *job)
+static choir_status fill(struct kernel_work *work, struct coalesce *job, bool *done_p)
 {
 	struct index_form form = { .bytes = (uint32_t)work->shape->ind_bytes };
-	void *ind = kernel_host(work, work->n_buffers - 2), *rows = kernel_host(work, work->n_buffers - 1);
+	int ind = work->n_buffers - 2, rows = work->n_buffers - 1;
+
+	if (work->device == NULL)
+		return coalesce_fill(job, kernel_host(work, ind), form, kernel_host(work, rows), done_p);
+	return coalesce_fill_mems(job, (struct dev_bytes){ .mem = kernel_mem(work, ind) }, form,
+	                          (struct dev_bytes){ .mem = kernel_mem(work, rows) }, done_p);
+}
+
+static choir_status fill_all(struct kernel_work *work, struct coalesce *job)
+{
 	bool done = false;
 
-	TRY(coalesce_fill(job, ind, form, rows, &done));
+	TRY(fill(work, job, &done));
 	while (!done) {
 		TRY(kernel_finish(work->device));
-		TRY(coalesce_fill(job, ind, form, rows, &done));
+		TRY(fill(work, job, &done));
 	}
 	return CHOIR_SUCCESS;
 }
@@ -179,6 +187,7 @@ static choir_status run(struct kernel_work *work)
 		                      .raw = lists->raw,
 		                      .final = true,
 		                      .n_ranks = (int)lists->n,
+		                      .form = { .bytes = (uint32_t)shape->ind_bytes },
 		                      .range = { .lo = 0, .hi = (int64_t)shape->sparse.range - 1 },
 		                      .src = lists->src,
 		                      .n_src = lists->n };

@@ -38,7 +38,7 @@ struct kernel_work {
 	const struct kernel *kernel;
 	const struct kernel_shape *shape;
 	choir_device *device; /* NULL: the host twin */
-	struct memory_source source, host;
+	struct memory_source source;
 	struct kernel_buffer buffer[KERNEL_MAX_BUFFERS];
 	int n_buffers;
 	unsigned char *scratch; /* of the largest */
@@ -72,11 +72,11 @@ extern const struct kernel kernel_coalesce, kernel_merge, kernel_select, kernel_
 /* kernel_open: NULL if there is no memory.  device NULL = the host twin.  shape outlives it. */
 struct kernel_work *kernel_open(const struct kernel *kernel, const struct kernel_shape *shape, choir_device *device);
 
-/* kernel_add_input, kernel_add_output: a buffer where the kernel has its operands, or on the host.  data is malloc'ed
+/* kernel_add_input, kernel_add_output: a buffer where the kernel has its operands.  data is malloc'ed
  * and now the work's; the buffer is of no bytes, and false the answer, if it is NULL (with bytes) or there is no
  * memory.  Inputs are numbered in the order in which they are added, from 0, outputs too. */
 bool kernel_add_input(struct kernel_work *work, void *data, size_t bytes, size_t elem_bytes);
-bool kernel_add_output(struct kernel_work *work, void *data, size_t bytes, size_t elem_bytes, bool on_host);
+bool kernel_add_output(struct kernel_work *work, void *data, size_t bytes, size_t elem_bytes);
 
 /* kernel_mem, kernel_host: the i-th buffer as one or the other. */
 cl_mem kernel_mem(const struct kernel_work *work, int i);

@@ -52,7 +52,7 @@ static bool open(struct kernel_work *work)
 	work->items = n * shape->sparse.lists;
 	work->items_out = n;
 	work->moved_bytes = (shape->sparse.lists + 1) * n * elem;
-	return kernel_add_output(work, make(&values, -1, n, elem), n * elem, elem, false);
+	return kernel_add_output(work, make(&values, -1, n, elem), n * elem, elem);
 }
 
 static choir_status run(struct kernel_work *work)

@@ -57,7 +57,7 @@ static bool open_scatter(struct kernel_work *work)
 		free(dense);
 		return false;
 	}
-	return kernel_add_output(work, dense, bytes, row, false);
+	return kernel_add_output(work, dense, bytes, row);
 }
 
 static bool open_gather(struct kernel_work *work)
@@ -79,7 +79,7 @@ static bool open_gather(struct kernel_work *work)
 		free(pairs.val);
 		return false;
 	}
-	return kernel_add_output(work, pairs.val, pairs.rows * row, row, false);
+	return kernel_add_output(work, pairs.val, pairs.rows * row, row);
 }
 
 static struct index_form form_of(const struct kernel_work *work)
@@ -161,7 +161,7 @@ static bool open_intersect(struct kernel_work *work)
 	work->moved_bytes = mine.rows * (uint64_t)(shape->ind_bytes + 1) + words * 8;
 	if (kernel_add_input(work, mine.ind, mine.rows * shape->ind_bytes, shape->ind_bytes)) {
 		if (kernel_add_input(work, bitmap, words * 8, 8))
-			return kernel_add_output(work, found, mine.rows, 1, false);
+			return kernel_add_output(work, found, mine.rows, 1);
 	} else {
 		free(bitmap);
 	}

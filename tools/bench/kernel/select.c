@@ -48,11 +48,11 @@ static bool expect(struct kernel_work *work, const void *val, uint64_t key, size
 	work->items = shape->sparse.range;
 	work->items_out = count;
 	work->moved_bytes = shape->sparse.range * elem + count * (shape->ind_bytes + elem);
-	if (!kernel_add_output(work, ind, count * shape->ind_bytes, shape->ind_bytes, false)) {
+	if (!kernel_add_output(work, ind, count * shape->ind_bytes, shape->ind_bytes)) {
 		free(out);
 		return false;
 	}
-	return kernel_add_output(work, out, count * elem, elem, false);
+	return kernel_add_output(work, out, count * elem, elem);
 }
 
 static bool open_either(struct kernel_work *work, bool all_ties)

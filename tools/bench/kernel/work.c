@@ -11,14 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool add(struct kernel_work *work, void *data, size_t bytes, size_t elem_bytes, bool is_output, bool on_host)
+static bool add(struct kernel_work *work, void *data, size_t bytes, size_t elem_bytes, bool is_output)
 {
 	struct kernel_buffer *buffer = &work->buffer[work->n_buffers];
 
 	if (data == NULL && bytes > 0)
 		return false;
 	if (work->n_buffers == KERNEL_MAX_BUFFERS ||
-	    !memory_init(&buffer->memory, on_host ? &work->host : &work->source, bytes + CHECK_GUARD_BYTES)) {
+	    !memory_init(&buffer->memory, &work->source, bytes + CHECK_GUARD_BYTES)) {
 		free(data);
 		return false;
 	}
@@ -32,12 +32,12 @@ static bool add(struct kernel_work *work, void *data, size_t bytes, size_t elem_
 
 bool kernel_add_input(struct kernel_work *work, void *data, size_t bytes, size_t elem_bytes)
 {
-	return add(work, data, bytes, elem_bytes, false, false);
+	return add(work, data, bytes, elem_bytes, false);
 }
 
-bool kernel_add_output(struct kernel_work *work, void *data, size_t bytes, size_t elem_bytes, bool on_host)
+bool kernel_add_output(struct kernel_work *work, void *data, size_t bytes, size_t elem_bytes)
 {
-	return add(work, data, bytes, elem_bytes, true, on_host);
+	return add(work, data, bytes, elem_bytes, true);
 }
 
 cl_mem kernel_mem(const struct kernel_work *work, int i)
@@ -163,7 +163,6 @@ struct kernel_work *kernel_open(const struct kernel *kernel, const struct kernel
 	work->kernel = kernel;
 	work->shape = shape;
 	work->device = device;
-	work->host = (struct memory_source){ .kind = MEMORY_HOST };
 	work->source = (struct memory_source){ .kind = device != NULL ? MEMORY_DEVICE : MEMORY_HOST, .device = device };
 	snprintf(work->algorithm, sizeof work->algorithm, "%s", device != NULL ? "kernel" : "host");
 	if (kernel->open(work) && make_scratch(work) && fill(&work->base) == EXIT_FINE)
