@@ -57,10 +57,12 @@ static bool is_wide(__global const KEY *val)
 /* masks: a bit for each element whose key is >= the limit's.  counts[g]: elements of span g that are taken without
  * regard to ties; counts[spans + g]: those that equal the key, unless all of them are taken. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
-void select_mark(__global const KEY *val, ulong val_at, uint n, uint span, uint spans, ulong key, uint ties,
-                 __global const ulong *found, __global uint *counts, __global uchar *masks)
+void select_mark(__global const KEY *val, ulong val_at, uint most, uint is_counted, __global const uint *there,
+                 uint span, uint spans, ulong key, uint ties, __global const ulong *found, __global uint *counts,
+                 __global uchar *masks)
 {
 	__local uint sums[GROUP];
+	const uint n = elements_of(most, is_counted, there);
 	const limit least = limit_of(key, ties, found);
 	const uint g = (uint)group_number(), t = group_item();
 	const uint from = (uint)min((ulong)g * span, (ulong)n), end = (uint)min((ulong)from + span, (ulong)n);
@@ -92,13 +94,16 @@ void select_mark(__global const KEY *val, ulong val_at, uint n, uint span, uint 
 		counts[spans + g] = all;
 }
 
-/* counts: after scan_group.  An item takes what TAKEN neighbours have.  Positions from capacity on are not written. */
+/* counts: after scan_group.  An item takes what TAKEN neighbours have.  position: of elements that were counted, which
+ * an earlier selection took.  Positions from capacity on are not written. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
-void select_take(__global const KEY *val, ulong val_at, uint n, uint span, uint spans, ulong key, uint ties,
-                 __global const ulong *found, __global const uint *counts, __global const uchar *masks, uint capacity,
-                 __global INDEX *ind, __global KEY *out)
+void select_take(__global const KEY *val, ulong val_at, uint most, uint is_counted, __global const uint *there,
+                 uint span, uint spans, ulong key, uint ties, __global const ulong *found,
+                 __global const uint *counts, __global const uchar *masks, __global const INDEX *position,
+                 uint capacity, __global INDEX *ind, __global KEY *out)
 {
 	__local uint sums[GROUP];
+	const uint n = elements_of(most, is_counted, there);
 	const limit least = limit_of(key, ties, found);
 	const bool all_ties = least.ties == ALL_TIES;
 	const uint g = (uint)group_number(), t = group_item();
@@ -125,7 +130,7 @@ void select_take(__global const KEY *val, ulong val_at, uint n, uint span, uint 
 			const bool is_more = all_ties || KEY_OF(here) > least.key;
 
 			if ((is_more || same_at < least.ties) && to < capacity) {
-				ind[to] = (INDEX)i;
+				ind[to] = is_counted ? position[i] : (INDEX)i;
 				out[to] = here;
 			}
 			more_at += is_more;
@@ -165,10 +170,12 @@ static void add_to(__local uint *sum, uint n)
 /* count[d] += elements whose key >> shift is what was found followed by the digit d of `bits` bits; left: digits after
  * this one.  The counts are integers, so the order of the atomics does not matter. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
-void select_digits(__global const KEY *val, ulong val_at, uint n, uint span, uint k, uint shift, uint bits, uint left,
-                   __global const ulong *found, __global uint *count)
+void select_digits(__global const KEY *val, ulong val_at, uint most, uint is_counted, __global const uint *there,
+                   uint span, uint k, uint shift, uint bits, uint left, __global const ulong *found,
+                   __global uint *count)
 {
 	__local uint sums[DIGITS];
+	const uint n = elements_of(most, is_counted, there);
 	const ulong prefix = found_before(k, shift, bits, left, found).x;
 	const uint g = (uint)group_number(), t = group_item(), mask = (1u << bits) - 1;
 	const uint from = (uint)min((ulong)g * span, (ulong)n), end = (uint)min((ulong)from + span, (ulong)n);
@@ -212,7 +219,8 @@ void select_digits(__global const KEY *val, ulong val_at, uint n, uint span, uin
 			atomic_add(&count[d], sums[d]);
 }
 
-/* Appends the digit of the k-th largest to what was found.  One group.  The counts are zero again at the end. */
+/* Appends the digit of the k-th largest to what was found; with none left that becomes a key, in which digits that were
+ * not sought are 0.  Rank 0: there are fewer than k.  One group.  The counts are zero again at the end. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void select_pick(uint k, uint shift, uint bits, uint left, __global ulong *found, __global uint *count)
 {
@@ -232,8 +240,12 @@ void select_pick(uint k, uint shift, uint bits, uint left, __global ulong *found
 
 		for (; count[digit] < rank; digit--)
 			rank -= count[digit];
-		found[2 * left] = before.x << bits | digit;
+		found[2 * left] = (before.x << bits | digit) << (left == 0 ? shift : 0);
 		found[2 * left + 1] = rank;
+	}
+	if (t == 0 && (before.y == 0 || before.y > all)) {
+		found[2 * left] = 0;
+		found[2 * left + 1] = 0;
 	}
 	if (t < DIGITS / each)
 		for (uint d = 0; d < each; d++)

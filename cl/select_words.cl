@@ -72,9 +72,11 @@ static ulong2 part_of(__global const KEY *val, uint n, KEY key)
 /* masks: a bit for each element whose key is >= the limit's; aside: those elements.  counts[s]: elements of span s that
  * are taken without regard to ties; counts[spans + s]: those that equal the key, if TIES. */
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void select_mark(__global const KEY *val, ulong val_at, uint n, uint span, uint spans, ulong key, uint ties,
-                 __global const ulong *found, __global uint *counts, __global ulong *masks, __global KEY *aside)
+void select_mark(__global const KEY *val, ulong val_at, uint most, uint is_counted, __global const uint *there,
+                 uint span, uint spans, ulong key, uint ties, __global const ulong *found, __global uint *counts,
+                 __global ulong *masks, __global KEY *aside)
 {
+	const uint n = elements_of(most, is_counted, there);
 	const KEY least = limit_of(key, ties, found).key;
 	const ulong words = (n + 63ul) / 64, first = get_global_id(0) * STREAMS;
 	const uint length = span / 64;
@@ -116,12 +118,15 @@ void select_mark(__global const KEY *val, ulong val_at, uint n, uint span, uint 
 	}
 }
 
-/* counts: after scan_group.  One work-item for each span.  Positions from capacity on are not written. */
+/* counts: after scan_group.  One work-item for each span.  position: of elements that were counted, which an earlier
+ * selection took.  Positions from capacity on are not written. */
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void select_take(__global const KEY *aside, ulong aside_at, uint n, uint span, uint spans, ulong key, uint ties,
-                 __global const ulong *found, __global const uint *counts, __global const ulong *masks, uint capacity,
-                 __global INDEX *ind, __global KEY *out)
+void select_take(__global const KEY *aside, ulong aside_at, uint most, uint is_counted, __global const uint *there,
+                 uint span, uint spans, ulong key, uint ties, __global const ulong *found,
+                 __global const uint *counts, __global const ulong *masks, __global const INDEX *position,
+                 uint capacity, __global INDEX *ind, __global KEY *out)
 {
+	const uint n = elements_of(most, is_counted, there);
 	const limit least = limit_of(key, ties, found);
 	const uint s = (uint)get_global_id(0);
 	const ulong words = (n + 63ul) / 64, from = (ulong)s * (span / 64), end = min(from + span / 64, words);
@@ -135,7 +140,9 @@ void select_take(__global const KEY *aside, ulong aside_at, uint n, uint span, u
 			const uint to = more + min(same, least.ties);
 
 			if (is_taken && to < capacity) {
-				ind[to] = (INDEX)(w * 64 + 63 - clz(left & (0 - left)));
+				const ulong i = w * 64 + 63 - clz(left & (0 - left));
+
+				ind[to] = is_counted ? position[i] : (INDEX)i;
 				out[to] = bits;
 			}
 			more += is_more;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Design notes.  The k-th largest is found a digit of its key at a time from the top: a launch counts the keys that
- * begin like it, the next picks the digit, and all launches are enqueued at once, so that the host waits once.  That
- * reads everything once a digit, which a GPU does faster than it could sample and sort.  On a CPU a sample says above
- * which key about k lie (Note [pivot] in select.c), what lies above it is collected, and the digits are counted of that
- * only: a third of the time.  What is selected is written by select.cl, where items work together, or by
- * select_words.cl, where they work alone, which a CPU does several times faster.  All launches go to the internal
- * in-order queue. */
+ * begin like it, the next picks the digit.  Of many elements a sample says first, found so too, above which key about k
+ * lie (Note [pivot] in select.c); what lies above it is collected, and the rest happens among those.  All launches are
+ * enqueued at once, so that the host waits once; where the sample misled, it finds no limit, and all is done again
+ * without a sample.  What a limit selects is written by select.cl, where items work together, or by select_words.cl,
+ * where they work alone, which a CPU does several times faster.  All launches go to the internal in-order queue. */
 #include "sparse/select_kernel.h"
 
 #include "dev/launch.h"
@@ -22,6 +21,8 @@
 #define GPU_GROUP      256
 #define SAMPLERS       64
 #define OPTIONS_BYTES  128
+#define PIVOT_BITS     20                   /* of a sample's key: what equals it in those is collected too */
+#define GPU_FEW_BYTES  (UINT64_C(32) << 20) /* which a GPU reads a few times sooner than it takes a sample */
 
 /* Where work-items work together, a byte of the masks belongs to 8 elements; where alone, a word to 64, and an item
  * has so many spans. */
@@ -31,15 +32,15 @@ struct select_form {
 };
 static const struct select_form together = { "select.cl", 8, 1 }, alone = { "select_words.cl", 64, 8 };
 
-/* What is under way.  SAMPLING and COLLECTING only where they pay. */
-enum select_phase { SAMPLING, COLLECTING, SEARCHING, WRITING };
+/* What is under way: a search in which the sample may have misled, one that may not, or a limit of the host's. */
+enum select_phase { GUESSING, SEARCHING, WRITING };
 
 /* Elements that are gone through, each group its spans of them. */
 struct select_extent {
 	cl_mem mem;
 	cl_ulong at;
-	cl_uint n, span;
-	cl_uint spans;
+	cl_uint n, span, spans;
+	cl_mem there, ind; /* of candidates: how many there are, up to n, and their positions */
 };
 
 struct select_job {
@@ -48,23 +49,24 @@ struct select_job {
 	struct select_target to;
 	size_t group;
 	const struct select_form *form;
-	struct select_extent all, among; /* among: where the limit is sought */
+	struct select_extent all;
 	unsigned digit_bits;
-	char options[OPTIONS_BYTES]; /* of a search */
 	enum select_phase phase;
 	cl_mem counts, total;
-	cl_mem limits, digits;           /* of a search: select_pick's, and the counters of a digit */
-	struct scratch masks, aside;     /* aside: where items work alone */
-	struct scratch found, found_ind; /* above the pivot; room for so many */
-	uint64_t room;
-	cl_mem sampled;
-	struct pool_block sample;
-	uint64_t k; /* of a search */
+	cl_mem limits, digits;       /* of a search: select_pick's, and the counters of a digit */
+	struct scratch masks, aside; /* aside: where items work alone */
+	cl_mem sampled, n_found;
+	struct scratch found, found_ind; /* at or above the pivot */
+	uint64_t k;                      /* of a search */
 	struct select_limit limit;
 	cl_uint n_taken, n_above; /* n_above: but for ties, where those are limited */
 	cl_event event;
 	bool watched;
 };
+
+/* Limits that select_pick leaves on the device: of the k largest, and a pivot. */
+static const struct select_limit as_found = { .key = UINT64_MAX, .ties = 1 },
+				 pivot = { .key = UINT64_MAX, .ties = UINT64_MAX };
 
 static choir_status run_as(struct select_job *job, const char *source, const char *options, const char *kernel,
                            const struct launch_arg *args, size_t n_args, size_t groups)
@@ -91,99 +93,99 @@ static bool limits_ties(const struct select_limit *limit)
 	return limit->ties > 0 && limit->ties < UINT32_MAX;
 }
 
-static void set_options(const struct select_job *job, uint32_t ind_bytes, char *out)
+static void set_options(const struct select_job *job, char *out)
 {
 	static const char *const keys[] = { "ushort", "uint", "ulong" };
 
 	snprintf(out, OPTIONS_BYTES, "-DKEY=%s -DINDEX=%s -DGROUP=%zu -DDIGIT_BITS=%u", keys[job->from.elem_bytes / 4],
-	         ind_bytes == 8 ? "long" : "int", job->group, job->digit_bits);
+	         job->to.ind_bytes == 8 ? "long" : "int", job->group, job->digit_bits);
 }
 
-/* What a limit selects of all; NULL: what the search finds. */
-static choir_status mark_and_take(struct select_job *job, const struct select_limit *limit,
-                                  const struct select_target *to)
+/* What a limit selects of an extent; total: how many those are, with all ties. */
+static choir_status mark_and_take(struct select_job *job, const struct select_extent *of, struct select_limit limit,
+                                  const struct select_target *to, cl_mem total)
 {
 	static const char *const signs[] = { "short", "int", "long" };
-	const struct select_extent *all = &job->all;
-	bool is_alone = job->form == &alone, none = limit != NULL && limit->ties == 0;
-	cl_uint capacity = at_most(to->capacity), spans = all->spans,
-		ties = limit == NULL ? 0
-	               : none        ? UINT32_MAX
-	                             : at_most(limit->ties);
-	cl_ulong key = limit == NULL ? UINT64_MAX : limit->key + none, aside_at = 0;
-	cl_mem found = limit == NULL ? job->limits : job->counts; /* not read where the host knows the limit */
+	bool is_alone = job->form == &alone, none = limit.ties == 0;
+	cl_uint capacity = at_most(to->capacity), ties = none ? UINT32_MAX : at_most(limit.ties),
+		is_counted = of->there != NULL;
+	cl_ulong key = limit.key + none, at = is_alone ? 0 : of->at;
+	/* Arguments that are not read stand in for those that a call has not. */
+	cl_mem found = job->limits != NULL ? job->limits : job->counts, there = is_counted ? of->there : total,
+	       ind = is_counted ? of->ind : to->ind, from = is_alone ? job->aside.mem : of->mem;
 	char options[OPTIONS_BYTES];
-	struct launch_arg marks[] = { LAUNCH_ARG(all->mem),       LAUNCH_ARG(all->at),       LAUNCH_ARG(all->n),
-		                      LAUNCH_ARG(all->span),      LAUNCH_ARG(spans),         LAUNCH_ARG(key),
-		                      LAUNCH_ARG(ties),           LAUNCH_ARG(found),         LAUNCH_ARG(job->counts),
-		                      LAUNCH_ARG(job->masks.mem), LAUNCH_ARG(job->aside.mem) };
-	struct launch_arg takes[] = { LAUNCH_ARG(all->mem),       LAUNCH_ARG(all->at),  LAUNCH_ARG(all->n),
-		                      LAUNCH_ARG(all->span),      LAUNCH_ARG(spans),    LAUNCH_ARG(key),
-		                      LAUNCH_ARG(ties),           LAUNCH_ARG(found),    LAUNCH_ARG(job->counts),
-		                      LAUNCH_ARG(job->masks.mem), LAUNCH_ARG(capacity), LAUNCH_ARG(to->ind),
+	struct launch_arg marks[] = { LAUNCH_ARG(of->mem),       LAUNCH_ARG(of->at),      LAUNCH_ARG(of->n),
+		                      LAUNCH_ARG(is_counted),    LAUNCH_ARG(there),       LAUNCH_ARG(of->span),
+		                      LAUNCH_ARG(of->spans),     LAUNCH_ARG(key),         LAUNCH_ARG(ties),
+		                      LAUNCH_ARG(found),         LAUNCH_ARG(job->counts), LAUNCH_ARG(job->masks.mem),
+		                      LAUNCH_ARG(job->aside.mem) };
+	struct launch_arg takes[] = { LAUNCH_ARG(from),       LAUNCH_ARG(at),          LAUNCH_ARG(of->n),
+		                      LAUNCH_ARG(is_counted), LAUNCH_ARG(there),       LAUNCH_ARG(of->span),
+		                      LAUNCH_ARG(of->spans),  LAUNCH_ARG(key),         LAUNCH_ARG(ties),
+		                      LAUNCH_ARG(found),      LAUNCH_ARG(job->counts), LAUNCH_ARG(job->masks.mem),
+		                      LAUNCH_ARG(ind),        LAUNCH_ARG(capacity),    LAUNCH_ARG(to->ind),
 		                      LAUNCH_ARG(to->val) };
 
-	set_options(job, to->ind_bytes, options);
-	if (is_alone) {
-		takes[0] = (struct launch_arg)LAUNCH_ARG(job->aside.mem);
-		takes[1] = (struct launch_arg)LAUNCH_ARG(aside_at);
+	set_options(job, options);
+	if (is_alone)
 		snprintf(options + strlen(options), OPTIONS_BYTES - strlen(options), " -DSIGNED=%s -DTIES=%d",
 		         signs[job->from.elem_bytes / 4], ties < UINT32_MAX);
-	}
 	TRY(run_as(job, job->form->source, options, "select_mark", marks, sizeof marks / sizeof *marks - !is_alone,
-	           spans / job->form->streams));
-	TRY(launch_scan(job->device, job->counts, ties < UINT32_MAX ? 2 * spans : spans, job->total));
-	if (capacity > 0)
-		TRY(run_as(job, job->form->source, options, "select_take", takes, sizeof takes / sizeof *takes, spans));
-	return CHOIR_SUCCESS;
+	           of->spans / job->form->streams));
+	TRY(launch_scan(job->device, job->counts, ties < UINT32_MAX ? 2 * of->spans : of->spans, total));
+	if (capacity == 0)
+		return CHOIR_SUCCESS;
+	return run_as(job, job->form->source, options, "select_take", takes, sizeof takes / sizeof *takes, of->spans);
 }
 
 /* What a limit of the host's selects of all, and how many those are. */
-static choir_status write_by(struct select_job *job, const struct select_limit *limit, const struct select_target *to)
+static choir_status write_selected(struct select_job *job)
 {
 	struct dev_access total = dev_buffer_access(job->total, 0, 4),
 			  above = dev_buffer_access(job->counts, (uint64_t)job->all.spans * 4, 4);
 
-	TRY(mark_and_take(job, limit, to));
-	job->n_above = 0;
-	if (limits_ties(limit))
+	TRY(mark_and_take(job, &job->all, job->limit, &job->to, job->total));
+	if (limits_ties(&job->limit))
 		TRY(dev_read(job->device, &above, 0, &job->n_above, 4, NULL));
 	return dev_read(job->device, &total, 0, &job->n_taken, 4, &job->event);
 }
 
-static choir_status write_selected(struct select_job *job)
+/* The key of the k-th largest of an extent, in so many bits or a few more, to the start of job->limits. */
+static choir_status find_limit(struct select_job *job, const struct select_extent *of, cl_uint k, unsigned most_bits)
 {
-	job->phase = WRITING;
-	return write_by(job, &job->limit, &job->to);
-}
-
-/* The digits of the k-th largest, one after the other, and what that limit selects. */
-static choir_status search(struct select_job *job)
-{
-	const struct select_extent *among = &job->among;
-	cl_uint k = (cl_uint)job->k, shift = 8 * job->from.elem_bytes - 1, bits,
-		left = (shift + job->digit_bits - 1) / job->digit_bits;
-	struct dev_access limit = dev_buffer_access(job->limits, 0, sizeof job->limit);
-	struct launch_arg args[] = { LAUNCH_ARG(among->mem),  LAUNCH_ARG(among->at), LAUNCH_ARG(among->n),
-		                     LAUNCH_ARG(among->span), LAUNCH_ARG(k),         LAUNCH_ARG(shift),
-		                     LAUNCH_ARG(bits),        LAUNCH_ARG(left),      LAUNCH_ARG(job->limits),
-		                     LAUNCH_ARG(job->digits) };
+	cl_uint shift = 8 * job->from.elem_bytes - 1, bits, is_counted = of->there != NULL,
+		left = ((most_bits < shift ? most_bits : shift) + job->digit_bits - 1) / job->digit_bits;
+	cl_mem there = is_counted ? of->there : job->total; /* that is not read */
+	char options[OPTIONS_BYTES];
+	struct launch_arg counts[] = { LAUNCH_ARG(of->mem),    LAUNCH_ARG(of->at),      LAUNCH_ARG(of->n),
+		                       LAUNCH_ARG(is_counted), LAUNCH_ARG(there),       LAUNCH_ARG(of->span),
+		                       LAUNCH_ARG(k),          LAUNCH_ARG(shift),       LAUNCH_ARG(bits),
+		                       LAUNCH_ARG(left),       LAUNCH_ARG(job->limits), LAUNCH_ARG(job->digits) };
 	struct launch_arg picks[] = { LAUNCH_ARG(k),    LAUNCH_ARG(shift),       LAUNCH_ARG(bits),
 		                      LAUNCH_ARG(left), LAUNCH_ARG(job->limits), LAUNCH_ARG(job->digits) };
 
-	job->phase = SEARCHING;
-	TRY(dev_fill_zero(job->device, job->digits, 0, (uint64_t)sizeof(cl_uint) << job->digit_bits, sizeof(cl_uint),
-	                  NULL));
-	while (shift > 0) {
+	set_options(job, options);
+	while (left > 0) {
 		bits = shift < job->digit_bits ? shift : job->digit_bits;
 		shift -= bits;
 		left--;
-		TRY(run_as(job, "select.cl", job->options, "select_digits", args, sizeof args / sizeof *args,
-		           among->spans));
-		TRY(run_as(job, "select.cl", job->options, "select_pick", picks, sizeof picks / sizeof *picks, 1));
+		TRY(run_as(job, "select.cl", options, "select_digits", counts, sizeof counts / sizeof *counts,
+		           of->spans));
+		TRY(run_as(job, "select.cl", options, "select_pick", picks, sizeof picks / sizeof *picks, 1));
 	}
-	TRY(mark_and_take(job, NULL, &job->to));
-	job->n_taken = k;
+	return CHOIR_SUCCESS;
+}
+
+/* The k largest of all or of candidates, and their limit. */
+static choir_status take_top(struct select_job *job, const struct select_extent *of)
+{
+	struct dev_access limit = dev_buffer_access(job->limits, 0, sizeof job->limit);
+	struct select_target to = job->to;
+
+	to.capacity = job->k < to.capacity ? job->k : to.capacity;
+	job->n_taken = (cl_uint)job->k;
+	TRY(find_limit(job, of, (cl_uint)job->k, UINT32_MAX));
+	TRY(mark_and_take(job, of, as_found, &to, job->total));
 	return dev_read(job->device, &limit, 0, &job->limit, sizeof job->limit, &job->event);
 }
 
@@ -201,60 +203,74 @@ static struct select_extent extent_of(const struct select_job *job, cl_mem mem, 
 
 static bool pivot_pays(const struct select_job *job)
 {
-	return job->group == 1 && job->from.n > SELECT_FEW && select_pivot_rank(job->from.n, job->k) < SELECT_SAMPLES;
+	uint64_t few = job->from.few > 0 ? job->from.few
+	               : job->group == 1 ? SELECT_FEW
+	                                 : GPU_FEW_BYTES / job->from.elem_bytes;
+
+	return job->from.n > few && select_pivot_rank(job->from.n, job->k) < SELECT_SAMPLES;
 }
 
 static choir_status take_sample(struct select_job *job)
 {
-	uint64_t bytes = (uint64_t)SELECT_SAMPLES * job->from.elem_bytes;
 	cl_ulong stride = job->from.n / SELECT_SAMPLES;
-	cl_uint samples = SELECT_SAMPLES, span = SELECT_SAMPLES / SAMPLERS;
-	struct dev_access access;
+	cl_uint samples = SELECT_SAMPLES,
+		span = job->group < SELECT_SAMPLES / SAMPLERS ? SELECT_SAMPLES / SAMPLERS / (cl_uint)job->group : 1;
+	char options[OPTIONS_BYTES];
 	struct launch_arg args[] = { LAUNCH_ARG(job->all.mem), LAUNCH_ARG(job->all.at), LAUNCH_ARG(stride),
 		                     LAUNCH_ARG(samples),      LAUNCH_ARG(span),        LAUNCH_ARG(job->sampled) };
 
-	job->phase = SAMPLING;
-	TRY(pool_take(&job->sample, bytes, "a sample"));
-	TRY(dev_buffer_create(job->device, bytes, &job->sampled));
-	access = dev_buffer_access(job->sampled, 0, bytes);
-	TRY(run_as(job, "select.cl", job->options, "select_sample", args, sizeof args / sizeof *args, SAMPLERS));
-	return dev_read(job->device, &access, 0, job->sample.ptr, bytes, &job->event);
+	set_options(job, options);
+	TRY(dev_buffer_create(job->device, (uint64_t)SELECT_SAMPLES * job->from.elem_bytes, &job->sampled));
+	return run_as(job, "select.cl", options, "select_sample", args, sizeof args / sizeof *args, SAMPLERS);
 }
 
-/* The sample is there: what lies at or above its pivot. */
-static choir_status collect(struct select_job *job)
+/* What lies at or above the sample's pivot, and the k largest of that. */
+static choir_status guess(struct select_job *job)
 {
-	uint64_t rank = select_pivot_rank(job->from.n, job->k);
-	struct select_input sample = { .val = job->sample.ptr,
-		                       .elem_bytes = job->from.elem_bytes,
-		                       .n = SELECT_SAMPLES };
-	struct select_target to = { .ind_bytes = 4, .capacity = select_pivot_room(job->from.n, rank) };
-	struct select_limit pivot;
+	uint64_t rank = select_pivot_rank(job->from.n, job->k), most = select_pivot_room(job->from.n, rank),
+		 room = most < job->from.n ? most : job->from.n;
+	struct select_extent sample, candidates;
+	struct select_target to = { .ind_bytes = job->to.ind_bytes, .capacity = room };
 
-	job->phase = COLLECTING;
-	TRY(select_top_limit(&sample, rank, &pivot));
-	TRY(scratch_take(job->device, to.capacity * job->from.elem_bytes, "the candidates of a selection",
-	                 &job->found));
-	TRY(scratch_take(job->device, to.capacity * to.ind_bytes, "their positions", &job->found_ind));
+	job->phase = GUESSING;
+	TRY(scratch_take(job->device, room * job->from.elem_bytes, "the candidates of a selection", &job->found));
+	TRY(scratch_take(job->device, room * to.ind_bytes, "their positions", &job->found_ind));
+	TRY(dev_buffer_create(job->device, sizeof(cl_uint), &job->n_found));
 	to.val = job->found.mem;
 	to.ind = job->found_ind.mem;
-	job->room = to.capacity;
-	pivot.ties = UINT64_MAX;
-	return write_by(job, &pivot, &to);
+	TRY(take_sample(job));
+	sample = extent_of(job, job->sampled, 0, SELECT_SAMPLES);
+	TRY(find_limit(job, &sample, (cl_uint)rank, PIVOT_BITS));
+	TRY(mark_and_take(job, &job->all, pivot, &to, job->n_found));
+	candidates = extent_of(job, job->found.mem, 0, room);
+	if (candidates.spans > job->all.spans) { /* for which the counts have room */
+		candidates.spans = job->all.spans;
+		candidates.span = job->all.span;
+	}
+	candidates.there = job->n_found;
+	candidates.ind = job->found_ind.mem;
+	return take_top(job, &candidates);
 }
 
-/* Among the candidates, unless there are too few, since the sample misled, or more than were kept. */
-static choir_status search_candidates(struct select_job *job)
+static choir_status search(struct select_job *job)
 {
-	if (job->n_taken >= job->k && job->n_taken <= job->room)
-		job->among = extent_of(job, job->found.mem, 0, job->n_taken);
-	return search(job);
+	job->phase = SEARCHING;
+	return take_top(job, &job->all);
+}
+
+/* There is no limit where the sample misled: too few lie above its pivot, or more than there is room for. */
+static choir_status search_if_misled(struct select_job *job)
+{
+	return job->limit.ties > 0 ? CHOIR_SUCCESS : search(job);
 }
 
 static choir_status prepare_search(struct select_job *job)
 {
+	uint64_t bytes = (uint64_t)sizeof(cl_uint) << job->digit_bits;
+
 	TRY(dev_buffer_create(job->device, 2 * MOST_DIGITS * sizeof(cl_ulong), &job->limits));
-	return dev_buffer_create(job->device, (uint64_t)sizeof(cl_uint) << job->digit_bits, &job->digits);
+	TRY(dev_buffer_create(job->device, bytes, &job->digits));
+	return dev_fill_zero(job->device, job->digits, 0, bytes, sizeof(cl_uint), NULL);
 }
 
 static choir_status prepare(struct select_job *job)
@@ -265,8 +281,7 @@ static choir_status prepare(struct select_job *job)
 	job->group = launch_group(job->device, wanted);
 	job->form = job->group == 1 ? &alone : &together;
 	job->digit_bits = job->group == 1 ? CPU_DIGIT_BITS : GPU_DIGIT_BITS;
-	job->all = job->among = extent_of(job, job->from.mem, job->from.off, job->from.n);
-	set_options(job, job->to.ind_bytes, job->options);
+	job->all = extent_of(job, job->from.mem, job->from.off, job->from.n);
 	TRY(dev_buffer_create(job->device, (uint64_t)job->all.spans * 2 * sizeof(cl_uint), &job->counts));
 	TRY(dev_buffer_create(job->device, sizeof(cl_uint), &job->total));
 	units = (job->from.n + job->form->unit - 1) / job->form->unit;
@@ -285,7 +300,7 @@ static choir_status start(struct select_job *job)
 	if (job->phase == WRITING)
 		return write_selected(job);
 	TRY(prepare_search(job));
-	return pivot_pays(job) ? take_sample(job) : search(job);
+	return pivot_pays(job) ? guess(job) : search(job);
 }
 
 static choir_status create(choir_device *device, const struct select_source *from, const struct select_target *to,
@@ -327,7 +342,7 @@ choir_status select_job_top(choir_device *device, const struct select_source *fr
 
 /* What follows a phase. */
 static choir_status (*const after[])(struct select_job *) = {
-	[SAMPLING] = collect, [COLLECTING] = search_candidates, [SEARCHING] = NULL, [WRITING] = NULL
+	[GUESSING] = search_if_misled, [SEARCHING] = NULL, [WRITING] = NULL
 };
 
 choir_status select_job_poll(struct select_job *job, uint64_t *count_p, struct select_limit *limit_p, bool *done_p)
@@ -380,6 +395,6 @@ void select_job_destroy(struct select_job *job)
 	scratch_give(&job->found);
 	scratch_give(&job->found_ind);
 	dev_buffer_free(job->sampled);
-	pool_give(&job->sample);
+	dev_buffer_free(job->n_found);
 	free(job);
 }

@@ -15,6 +15,7 @@ struct select_source {
 	uint64_t off;
 	uint32_t elem_bytes;
 	uint32_t group; /* work-items that work together; 0 = as suits the device */
+	uint32_t few;   /* elements without a sample, SELECT_SAMPLES or more; 0 likewise */
 	uint64_t n;
 };
 

@@ -16,6 +16,7 @@
 #define OFFSET 5  /* elements before the data */
 
 static uint32_t group; /* of work-items */
+static uint32_t few;   /* elements without a sample */
 
 static void download(cl_mem mem, void *to, size_t bytes)
 {
@@ -43,7 +44,7 @@ static void one_case(const unsigned char *data, uint32_t elem_bytes, size_t n, u
 	struct select_input in = { .val = data + OFFSET * elem_bytes, .elem_bytes = elem_bytes, .n = n };
 	struct select_output out = { .ind = ind, .form = { .bytes = ind_bytes }, .val = val, .capacity = capacity };
 	struct select_source source = {
-		.mem = from, .off = OFFSET * elem_bytes, .elem_bytes = elem_bytes, .group = group, .n = n
+		.mem = from, .off = OFFSET * elem_bytes, .elem_bytes = elem_bytes, .group = group, .few = few, .n = n
 	};
 	struct select_target target = { .ind = to_ind, .val = to_val, .ind_bytes = ind_bytes, .capacity = capacity };
 	struct select_limit limit, got_limit;
@@ -106,6 +107,7 @@ static void all_cases(void)
 				one_case(data, bytes, n, n, true, 0, n, 8);
 				one_case(data, bytes, n, 0, true, 0, 3, 4);
 				one_case(data, bytes, n, n / 2, true, 0, n / 3, 4);
+				one_case(data, bytes, n, n / 14, true, 0, n, 4);
 				one_case(data, bytes, n, k, false, UINT64_MAX, n, 8);
 				one_case(data, bytes, n, k, false, 0, n, 4);
 				one_case(data, bytes, n, k, false, 3, n, 4);
@@ -127,33 +129,47 @@ static void items_in_groups(void **state)
 	all_cases();
 }
 
+static void groups_with_a_sample(void **state)
+{
+	(void)state;
+	group = 64;
+	few = SELECT_SAMPLES;
+	all_cases();
+	few = 0;
+}
+
 /* Samples are taken at i * stride + i % stride: where just those elements are larger than all others the pivot is too
  * high, where they are smaller too low. */
 static void samples_mislead(void **state)
 {
 	enum { N = 70001, STRIDE = N / SELECT_SAMPLES };
-	float *data, *from;
+	float *data = (float *)(void *)make(4, N, false, 5), *from = data + OFFSET;
 
 	(void)state;
-	group = 1;
-	data = (float *)(void *)make(4, N, false, 5);
-	from = data + OFFSET;
-	for (int higher = 0; higher < 2; higher++) {
+	few = SELECT_SAMPLES;
+	for (group = 1; group <= 64; group += 63) {
+		for (int higher = 0; higher < 2; higher++) {
+			for (size_t i = 0; i < N; i++)
+				from[i] =
+				    (float)((i * 7919 % N) + (higher && i / STRIDE % STRIDE == i % STRIDE ? N : 1));
+			one_case((unsigned char *)data, 4, N, N / 3, true, 0, N / 3, 4);
+			one_case((unsigned char *)data, 4, N, 100, true, 0, 100, 4);
+		}
 		for (size_t i = 0; i < N; i++)
-			from[i] = (float)((i * 7919 % N) + (higher && i / STRIDE % STRIDE == i % STRIDE ? N : 1));
-		one_case((unsigned char *)data, 4, N, N / 3, true, 0, N / 3, 4);
-		one_case((unsigned char *)data, 4, N, 100, true, 0, 100, 4);
+			from[i] = i / STRIDE % STRIDE == i % STRIDE ? 0 : (float)(i % 1000 + 1);
+		one_case((unsigned char *)data, 4, N, 100, true, 0, 100, 8);
+		for (size_t i = 0; i < N; i++) /* all candidates, for which there is no room */
+			from[i] = 1;
+		one_case((unsigned char *)data, 4, N, 100, true, 0, 200, 4);
 	}
-	for (size_t i = 0; i < N; i++)
-		from[i] = i / STRIDE % STRIDE == i % STRIDE ? 0 : (float)(i % 1000 + 1);
-	one_case((unsigned char *)data, 4, N, 100, true, 0, 100, 8);
+	few = 0;
 	free(data);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(items_alone), cmocka_unit_test(items_in_groups),
-		                            cmocka_unit_test(samples_mislead) };
+		                            cmocka_unit_test(groups_with_a_sample), cmocka_unit_test(samples_mislead) };
 
 	return cmocka_run_group_tests(tests, open_device, close_device);
 }

@@ -92,20 +92,8 @@ static struct moved moved_by(const char *algorithm, choir_reduce_where where)
 	return moved;
 }
 
-static bool is_cpu(void)
-{
-	cl_device_type type = 0;
-
-	assert_int_equal(clGetDeviceInfo(choir_device_id(world_device()), CL_DEVICE_TYPE, sizeof type, &type, NULL),
-	                 CL_SUCCESS);
-	return (type & CL_DEVICE_TYPE_CPU) != 0;
-}
-
-/* Of the limit that a search finds; on a CPU also a sample of 16384 elements and how many candidates there are. */
-static uint64_t bytes_of_search(void)
-{
-	return 16 + (is_cpu() ? 16384 * 4 + 4 : 0);
-}
+/* Of the limit that a search finds. */
+enum { SEARCH_BYTES = 16 };
 
 /* Does everyone add what all have sent?  Then the sum stays on the device. */
 static bool sums_stay(const char *name)
@@ -124,8 +112,6 @@ static bool sums_stay(const char *name)
  * dropped. */
 static void no_tensor_moves(void **state)
 {
-	const uint64_t search = bytes_of_search();
-
 	(void)state;
 	for (int a = 0; a < LAW_ALGORITHMS; a++) {
 		const char *name = law_algorithms[a];
@@ -146,20 +132,20 @@ static void no_tensor_moves(void **state)
 			                RANKS * (7 * K * PAIR_BYTES + COUNT / 1024 + 256 + added));
 		else
 			assert_in_range(moved.down, RANKS * K * PAIR_BYTES,
-			                RANKS * (tries * (K + 256) * PAIR_BYTES + searches * search + added));
+			                RANKS * (tries * (K + 256) * PAIR_BYTES + searches * SEARCH_BYTES + added));
 		assert_in_range(moved.up, RANKS * K * PAIR_BYTES / 2,
 		                RANKS * ((gaussian ? 8 : 4) * K * PAIR_BYTES + added));
 	}
 }
 
-/* Exactly k are selected, so no count of them comes.  Down: the limit, two arrays, the count of the sum; on a CPU a
- * sample and the count of candidates.  Up: two lists of two arrays, and the indices of what left the residual. */
+/* Exactly k are selected, so no count of them comes.  Down: the limit, two arrays, the count of the sum.  Up: two lists
+ * of two arrays, and the indices of what left the residual. */
 static void no_count_of_k_comes(void **state)
 {
 	struct moved moved = moved_by("topka", CHOIR_REDUCE_KERNEL);
 
 	(void)state;
-	assert_int_equal(moved.reads, RANKS * (1 + 2 + 1 + (is_cpu() ? 2 : 0)));
+	assert_int_equal(moved.reads, RANKS * (1 + 2 + 1));
 	assert_int_equal(moved.writes, RANKS * 5);
 }
 
