@@ -35,16 +35,21 @@
 #include "group_sum.h"
 #include "select_limit.h"
 
-/* The keys of the EACH neighbours from val on, of which n are there; wide: val is aligned as KEYS is. */
+/* Loops over EACH keys are unrolled, so that the keys stay in registers.
+ *
+ * The keys of the EACH neighbours from val on, of which n are there; wide: val is aligned as KEYS is. */
 static void read_keys(__global const KEY *val, uint n, bool wide, KEY keys[EACH])
 {
 	if (n >= EACH && wide)
 		vstore8(*(__global const KEYS *)val, 0, keys);
 	else if (n >= EACH)
 		vstore8(vload8(0, val), 0, keys);
-	else
+	else {
+#pragma unroll
 		for (uint e = 0; e < EACH; e++)
 			keys[e] = e < n ? val[e] : 0;
+	}
+#pragma unroll
 	for (uint e = 0; e < EACH; e++)
 		keys[e] = KEY_OF(keys[e]);
 }
@@ -75,6 +80,7 @@ void select_mark(__global const KEY *val, ulong val_at, uint most, uint is_count
 		KEY keys[EACH];
 
 		read_keys(val + val_at + i, here, wide, keys);
+#pragma unroll
 		for (uint e = 0; e < EACH; e++) {
 			bits |= (uint)(keys[e] >= least.key) << e;
 			above += keys[e] > least.key;
@@ -198,6 +204,7 @@ void select_digits(__global const KEY *val, ulong val_at, uint most, uint is_cou
 		KEY keys[EACH];
 
 		read_keys(val + val_at + i, here, wide, keys);
+#pragma unroll
 		for (uint e = 0; e < EACH; e++) {
 			const ulong top = (ulong)keys[e] >> shift;
 
