@@ -30,7 +30,7 @@ for header in include/choir/*.h; do
 	[ -z "$cxx" ] || alone "$cxx" cpp "${header#include/}" -std=c++11 -pedantic -Iinclude "$@"
 done
 # Templates: included with parameters, some again and again, so alone they are nothing.
-templates=" cl/ops.h cl/ops_dtype.h cl/entry.h cl/walk.h cl/group.h cl/group_sum.h cl/fold_options.h"
+templates=" cl/ops.h cl/ops_dtype.h cl/entry.h cl/walk.h cl/group.h cl/group_sum.h cl/fold_options.h cl/select_limit.h"
 templates="$templates src/kern/host_op.h src/kern/host_dtype.h"
 templates="$templates src/kern/host_pair.h"
 templates="$templates src/kern/host_table.h src/kern/host_lanes.h src/kern/host_widen.h "
