@@ -48,7 +48,7 @@ static cl_int copy_pointer(choir_device *device, cl_command_queue queue, cl_bool
 {
 	if (access->usm != NULL)
 		return device->usm.copy(queue, blocks, to, from, bytes, 0, NULL, event_p);
-	return clEnqueueSVMMemcpy(queue, blocks, to, from, bytes, 0, NULL, event_p);
+	return clEnqueueSVMMemcpy(queue, blocks && dev_is_cpu(device), to, from, bytes, 0, NULL, event_p);
 }
 
 static choir_status read_on(choir_device *device, cl_command_queue queue, cl_bool blocks,
@@ -149,6 +149,9 @@ choir_status dev_stage_write(choir_device *device, const struct dev_access *acce
  * wakes a thread in every clWaitForEvents, Intel's runtime executes a small command in the calling thread.  It may
  * return before the copy is complete: a write of less than 1 KB on Intel's runtime, a read on rusticl.  So the event's
  * status is looked at, and waited for if it is not complete.
+ *
+ * SVM of other devices is not copied so: NVIDIA's driver 580 moves the bytes in the calling thread then, and the
+ * process ends if the GPU is at work.
  *
  * On a CPU device both directions share a queue: a second one is a second thread that has to be woken. */
 static choir_status ended(cl_event *event_p)

@@ -11,6 +11,7 @@ struct argument {
 	void *value;                /* NULL: local memory */
 	bool is_memory, is_pointer; /* the value is a cl_mem; the address of shared virtual memory */
 	bool only_reads;
+	bool was_pointer; /* some value before it was */
 };
 
 struct kernel {
@@ -156,6 +157,7 @@ static cl_int keep_argument(cl_kernel handle, cl_uint i, size_t bytes, const voi
 		argument->value = copy;
 		argument->is_memory = memory_of(mem) != NULL;
 		argument->is_pointer = is_pointer;
+		argument->was_pointer = argument->was_pointer || is_pointer;
 	}
 	pthread_mutex_unlock(&model_lock);
 	if (argument == NULL)
@@ -233,6 +235,10 @@ static cl_int take_arguments(struct command *command, struct launch *launch)
 
 		if (from->bytes == 0)
 			return CL_INVALID_KERNEL_ARGS;
+		if (from->is_memory && from->was_pointer) {
+			report("svm", "argument %u of a kernel is a cl_mem, and was a pointer before", i);
+			return CL_INVALID_KERNEL_ARGS;
+		}
 		*to = *from;
 		to->value = NULL;
 		if (from->value == NULL)

@@ -247,6 +247,14 @@ cl_int CL_API_CALL svm_copy(cl_command_queue queue, cl_bool blocking, void *to, 
 	return rc;
 }
 
+static cl_int CL_API_CALL svm_copy_of_core(cl_command_queue queue, cl_bool blocking, void *to, const void *from,
+                                           size_t bytes, cl_uint n, const cl_event *list, cl_event *event_p)
+{
+	if (blocking)
+		report("svm", "a blocking copy of shared virtual memory");
+	return svm_copy(queue, blocking, to, from, bytes, n, list, event_p);
+}
+
 static cl_int CL_API_CALL svm_fill(cl_command_queue queue, void *to, const void *pattern, size_t pattern_bytes,
                                    size_t bytes, cl_uint n, const cl_event *list, cl_event *event_p)
 {
@@ -283,6 +291,6 @@ void svm_install(struct _cl_icd_dispatch *mine)
 	mine->clSVMFree = svm_free;
 	mine->clEnqueueSVMMap = svm_map;
 	mine->clEnqueueSVMUnmap = svm_unmap;
-	mine->clEnqueueSVMMemcpy = svm_copy;
+	mine->clEnqueueSVMMemcpy = svm_copy_of_core;
 	mine->clEnqueueSVMMemFill = svm_fill;
 }

@@ -172,6 +172,35 @@ static void svm_freed(struct session *s, bool fault)
 	OK(clReleaseEvent(gate));
 }
 
+/* A copy of shared virtual memory blocks. */
+static void svm_blocks(struct session *s, bool fault)
+{
+	void *ptr = clSVMAlloc(s->context, CL_MEM_READ_WRITE, BYTES, 0);
+
+	OK(clEnqueueSVMMemcpy(s->queues[0], fault, ptr, host, BYTES, 0, NULL, NULL));
+	OK(clFinish(s->queues[0]));
+	clSVMFree(s->context, ptr);
+}
+
+/* An argument is a pointer first, then a cl_mem. */
+static void svm_argument(struct session *s, bool fault)
+{
+	void *ptr = clSVMAlloc(s->context, CL_MEM_READ_WRITE, BYTES, 0);
+	cl_mem mem = session_buffer(s, CL_MEM_READ_WRITE, BYTES);
+	cl_kernel kernel = session_kernel(s, source, "add");
+	size_t items = 1;
+
+	OK(clSetKernelArg(kernel, 0, sizeof mem, &mem));
+	if (fault)
+		OK(clSetKernelArgSVMPointer(kernel, 1, ptr));
+	OK(clSetKernelArg(kernel, 1, sizeof mem, &mem));
+	OK(clEnqueueNDRangeKernel(s->queues[0], kernel, 1, NULL, &items, NULL, 0, NULL, NULL));
+	OK(clFinish(s->queues[0]));
+	OK(clReleaseKernel(kernel));
+	OK(clReleaseMemObject(mem));
+	clSVMFree(s->context, ptr);
+}
+
 static void released_twice(struct session *s, bool fault)
 {
 	cl_event event;
@@ -355,6 +384,8 @@ static const struct {
 	{ "unmapped_host", unmapped_host },
 	{ "pinned_freed", pinned_freed },
 	{ "svm_freed", svm_freed },
+	{ "svm_blocks", svm_blocks },
+	{ "svm_argument", svm_argument },
 	{ "released_twice", released_twice },
 	{ "released_event", released_event },
 	{ "released_queue", released_queue },

@@ -192,13 +192,15 @@ static void test_svm(void **state)
 			fixture_put(device, &access, want);
 			memset(seen, 0, BYTES);
 			assert_int_equal(
-			    clEnqueueSVMMemcpy(dev_queue(device), CL_TRUE, seen, svm_ptr + AT, BYTES, 0, NULL, NULL),
+			    clEnqueueSVMMemcpy(dev_queue(device), CL_FALSE, seen, svm_ptr + AT, BYTES, 0, NULL, NULL),
 			    CL_SUCCESS);
+			assert_int_equal(clFinish(dev_queue(device)), CL_SUCCESS);
 			assert_memory_equal(seen, want, BYTES);
 			fixture_pattern(want, BYTES, 6);
 			assert_int_equal(
-			    clEnqueueSVMMemcpy(dev_queue(device), CL_TRUE, svm_ptr + AT, want, BYTES, 0, NULL, NULL),
+			    clEnqueueSVMMemcpy(dev_queue(device), CL_FALSE, svm_ptr + AT, want, BYTES, 0, NULL, NULL),
 			    CL_SUCCESS);
+			assert_int_equal(clFinish(dev_queue(device)), CL_SUCCESS);
 			fixture_get(device, &access, seen);
 			assert_memory_equal(seen, want, BYTES);
 			clSVMFree(choir_device_context(device), svm_ptr);

@@ -79,13 +79,13 @@ static void test_many_groups(void **state)
 	assert_ok(dev_buffer_create(fixture_device, sizeof to, &target));
 	fixture_poke(source, from, sizeof from);
 	fixture_poke(target, to, sizeof to);
-	assert_ok(dev_kernel_take(fixture_device, "copy.cl", "", "copy_lines", &kernel));
+	assert_ok(dev_kernel_take(fixture_device, "copy.cl", "", "copy_to_mem", &kernel));
 	assert_int_equal(clSetKernelArg(kernel, 0, sizeof target, &target), CL_SUCCESS);
 	assert_int_equal(clSetKernelArg(kernel, 1, sizeof source, &source), CL_SUCCESS);
 	assert_int_equal(clSetKernelArg(kernel, 2, sizeof count, &count), CL_SUCCESS);
 	assert_ok(dev_launch(fixture_device, kernel, LINES + 1, 1, &event));
 	assert_ok(dev_wait(&event));
-	dev_kernel_give(fixture_device, "copy.cl", "", "copy_lines", kernel);
+	dev_kernel_give(fixture_device, "copy.cl", "", "copy_to_mem", kernel);
 	fixture_peek(target, to, sizeof to);
 	assert_memory_equal(to, want, sizeof want);
 	dev_buffer_free(source);

@@ -46,12 +46,13 @@ static void copy(choir_buffer_kind kind, void *to, const void *from, size_t byte
 	cl_int rc = CL_SUCCESS;
 
 	if (kind == CHOIR_BUFFER_SVM)
-		rc = clEnqueueSVMMemcpy(dev_queue(device), CL_TRUE, to, from, bytes, 0, NULL, NULL);
+		rc = clEnqueueSVMMemcpy(dev_queue(device), CL_FALSE, to, from, bytes, 0, NULL, NULL);
 	else if (kind == CHOIR_BUFFER_USM)
 		rc = device->usm.copy(dev_queue(device), CL_TRUE, to, from, bytes, 0, NULL, NULL);
 	else
 		memcpy(to, from, bytes);
 	assert_int_equal(rc, CL_SUCCESS);
+	assert_int_equal(clFinish(dev_queue(device)), CL_SUCCESS);
 }
 
 static void *allocate(enum memory memory, size_t bytes)
