@@ -25,7 +25,7 @@ static ACC load_term(__global const ELEM *rows, ulong at)
 #endif
 
 /* Terms that are read before the first of them is folded: the folds wait for each other, the reads need not. */
-#define AHEAD (GROUP == 1 ? 1 : CARRIES ? 16 : 8)
+#define AHEAD (GROUP == 1 ? 1 : CARRIES ? 32 : 16)
 
 /* The term of entry k. */
 static ACC term(__global const entry *entries, uint k, __global const ELEM *rows, ulong rows_at, ulong width,
