@@ -48,7 +48,7 @@ static cl_int copy_pointer(choir_device *device, cl_command_queue queue, cl_bool
 {
 	if (access->usm != NULL)
 		return device->usm.copy(queue, blocks, to, from, bytes, 0, NULL, event_p);
-	return clEnqueueSVMMemcpy(queue, blocks && dev_is_cpu(device), to, from, bytes, 0, NULL, event_p);
+	return clEnqueueSVMMemcpy(queue, blocks, to, from, bytes, 0, NULL, event_p);
 }
 
 static choir_status read_on(choir_device *device, cl_command_queue queue, cl_bool blocks,
@@ -154,6 +154,11 @@ choir_status dev_stage_write(choir_device *device, const struct dev_access *acce
  * process ends if the GPU is at work.
  *
  * On a CPU device both directions share a queue: a second one is a second thread that has to be woken. */
+static bool may_block(const choir_device *device, const struct dev_access *access)
+{
+	return access->svm == NULL || dev_is_cpu(device);
+}
+
 static choir_status ended(cl_event *event_p)
 {
 	cl_int state = CL_QUEUED;
@@ -169,23 +174,25 @@ static choir_status ended(cl_event *event_p)
 choir_status dev_stage_read_now(choir_device *device, const struct dev_access *access, uint64_t off, void *to,
                                 uint64_t bytes)
 {
+	bool blocks = may_block(device, access);
 	cl_command_queue queue;
 	cl_event event;
 
 	TRY(copy_queue(device, READS, &queue));
-	TRY(read_on(device, queue, CL_TRUE, access, off, to, bytes, &event));
-	return ended(&event);
+	TRY(read_on(device, queue, blocks, access, off, to, bytes, &event));
+	return blocks ? ended(&event) : dev_wait(&event);
 }
 
 choir_status dev_stage_write_now(choir_device *device, const struct dev_access *access, uint64_t off, const void *from,
                                  uint64_t bytes)
 {
+	bool blocks = may_block(device, access) && !access->no_write; /* through a second buffer nothing blocks */
 	cl_command_queue queue;
 	cl_event event;
 
 	TRY(copy_queue(device, dev_is_cpu(device) ? READS : WRITES, &queue));
-	TRY(write_on(device, queue, CL_TRUE, access, off, from, bytes, &event));
-	return access->no_write ? dev_wait(&event) : ended(&event); /* through a second buffer nothing blocks */
+	TRY(write_on(device, queue, blocks, access, off, from, bytes, &event));
+	return blocks ? ended(&event) : dev_wait(&event);
 }
 
 choir_status dev_copy(choir_device *device, struct dev_bytes to, struct dev_bytes from, uint64_t bytes,
