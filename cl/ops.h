@@ -5,8 +5,8 @@
  *   DTYPE          a name of dtype.def: I8 ... BOOL
  *   OP             a name of op.def: SUM ... PREMUL_SUM; in kernels also USER, an operator of the caller's
  *   DIVIDE_IN_F64  for kernels on a device whose f32 division is not correctly rounded (OpenCL 1.2 allows 2.5 ulp):
- *                  divide as f64; rounding that quotient to f32 gives the right bits (53 >= 2 * 24 + 2).  src/dev
- *                  defines it.
+ *                  divide as f64; rounding that quotient to f32 gives the right bits (53 >= 2 * 24 + 2).  Not by a
+ *                  cast, of which NVIDIA's compiler makes an f32 division again.  src/dev defines it.
  *
  * Definitions for that pair:
  *   ELEM                      type of an element in memory (narrow types: its bits)
@@ -255,8 +255,8 @@ static inline ACC OPS(final)(ACC a, int n)
 {
 #if OPS_KIND == OPS_OP_USER && defined(USER_HAS_final)
 	return user_final(a, n);
-#elif OPS_KIND == OPS_OP_MEAN && OPS_IS_FLOAT && defined(DIVIDE_IN_F64)
-	return (ACC)((double)a / (double)(ACC)n);
+#elif OPS_KIND == OPS_OP_MEAN && OPS_IS_FLOAT && OPS_TYPE != OPS_DTYPE_F64 && defined(DIVIDE_IN_F64)
+	return convert_float_rte((double)a / (double)(ACC)n);
 #elif OPS_KIND == OPS_OP_MEAN && !OPS_IS_BOOL
 	return (ACC)(a / (OPS_DIVISOR)n);
 #else
