@@ -42,11 +42,16 @@ segment_fold(__global const ELEM *rows, ulong rows_at, __global const entry *ent
 {
 	for (walk at = walk_from(*count, width); at.i < at.end; at = walk_on(at)) {
 		const uint from = start[at.row], end = start[at.row + 1];
-		ACC acc = term(entries, from, rows, rows_at, width, at.column);
+		ACC acc = term(entries, from, rows, rows_at, width, at.column), next[AHEAD];
+		uint k = from + 1;
 
-		for (uint k = from + 1; k < end; k += AHEAD) {
-			ACC next[AHEAD];
-
+		for (; end - k >= AHEAD; k += AHEAD) {
+			for (uint j = 0; j < AHEAD; j++)
+				next[j] = term(entries, k + j, rows, rows_at, width, at.column);
+			for (uint j = 0; j < AHEAD; j++)
+				acc = OPS(fold)(acc, next[j]);
+		}
+		if (k < end) {
 			for (uint j = 0; j < AHEAD; j++)
 				next[j] = term(entries, min(k + j, end - 1), rows, rows_at, width, at.column);
 			for (uint j = 0; j < AHEAD; j++)
