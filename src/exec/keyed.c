@@ -69,6 +69,11 @@ bool keyed_holds(const struct keyed *keyed)
 	return atomic_load_explicit(&keyed->n_held, memory_order_acquire) > 0;
 }
 
+bool keyed_has_notes(const struct keyed *keyed)
+{
+	return atomic_load_explicit(&keyed->n_notes, memory_order_acquire) > 0;
+}
+
 /* --- calls are made --- */
 
 static bool is_over(const struct keyed_call *call)
@@ -224,6 +229,7 @@ static bool take_ordered(struct choir_comm *comm, struct run **ordered)
 		moved = true;
 		if (call == NULL || call->first == NULL)
 			continue; /* the comm has failed meanwhile, and its calls with it */
+		call->place = keyed->cursor;
 		*ordered = call->first;
 		ordered = call->end;
 		call->first = NULL;
@@ -262,17 +268,15 @@ bool keyed_drive(struct choir_comm *comm, struct run **ordered, struct run **end
 	bool moved = false, wakes = false, full = false;
 	char text[ERROR_TEXT_BYTES];
 
-	if (!keyed_holds(keyed))
-		return false;
 	comm_see_poison(comm);
 	if (comm->layout.n_nodes > 1)
 		moved = keyed_take_notes(comm, &wakes);
 	pthread_mutex_lock(&keyed->lock);
-	if (!comm_has_failed(comm)) {
+	if (keyed_holds(keyed) && comm_has_failed(comm)) {
+		take_failed(comm, ended);
+	} else if (keyed_holds(keyed)) {
 		moved |= say_keys(comm, &wakes, &full);
 		moved |= take_ordered(comm, ordered);
-	} else {
-		take_failed(comm, ended);
 	}
 	pthread_mutex_unlock(&keyed->lock);
 	if (wakes)

@@ -7,7 +7,8 @@
  * last of them to say one writes it into the order: two cache lines move, and no rank must be awake but those that
  * call.  Between nodes the rank that completes a key on its node tells rank 0 (WIRE_KEY), which orders the keys that
  * all nodes have said and tells the first rank of each node, which writes the node's order.  A rank that waits for long
- * asks the ranks of other nodes who has made the call, so that the others can be named.  Only drivers do any of this.
+ * asks the ranks of other nodes who has made the call, so that the others can be named; if one of these has begun it,
+ * all have made it, and who should have told this node is named.  Only drivers do any of this.
  */
 #ifndef EXEC_KEYED_H
 #define EXEC_KEYED_H
@@ -27,8 +28,10 @@ choir_status keyed_hold(struct run *const *parts, size_t n);
  * the calls that the comm's failure ends.  True if anything moved.  The driver only. */
 bool keyed_drive(struct choir_comm *comm, struct run **ordered, struct run **ended);
 
-/* keyed_holds: is any call held back? */
+/* keyed_holds: is any call held back?
+ * keyed_has_notes: has a message about a key come that no driver has taken? */
 bool keyed_holds(const struct keyed *keyed);
+bool keyed_has_notes(const struct keyed *keyed);
 
 /* keyed_check (in keyed_check.c): the slow check at held calls: deadlines, ranks that are dead or gone.  The driver
  * only. */

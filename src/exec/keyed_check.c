@@ -55,7 +55,7 @@ static void ask(struct choir_comm *comm, struct keyed_call *call, int64_t now, i
 	comm->keyed->asked_ns = now;
 	for (int rank = 0; rank < comm->n; rank++)
 		if (!comm_is_near(comm, rank) && !call->made[rank])
-			keyed_send(comm, rank, WIRE_KEY_ASKED, call->key, 0);
+			keyed_send(comm, rank, WIRE_KEY_ASKED, call->key, comm->keyed->cursor);
 }
 
 static bool is_gone(const struct choir_comm *comm, int rank, bool *dead)
@@ -107,6 +107,14 @@ static bool awaits_deps(struct keyed_call *call, int64_t now)
 	return true;
 }
 
+/* Who tells this rank which key is next: the first rank of its node, which rank 0 tells. */
+static int teller(const struct choir_comm *comm)
+{
+	int first = comm_rank_at(comm, 0);
+
+	return first != comm->rank ? first : 0;
+}
+
 static void describe(struct choir_comm *comm, const struct keyed_call *call, double ms, char *text, size_t bytes)
 {
 	const struct run *run = call->first;
@@ -118,6 +126,14 @@ static void describe(struct choir_comm *comm, const struct keyed_call *call, dou
 		         comm->keyed->n_said - comm->keyed->cursor < KEY_BOARD_ORDER
 		             ? "a rank of this node holds the table of keys"
 		             : "too many before it have not begun");
+		return;
+	}
+	if (call->begun) {
+		snprintf(
+		    text, bytes,
+		    "%s: rank %d: %s: after %.1f s rank %d has not passed on that the key '%s', which all ranks have "
+		    "said, is next",
+		    comm->name, comm->rank, run->name, ms / 1e3, teller(comm), call->text);
 		return;
 	}
 	list_missing(comm, call, missing, sizeof missing);

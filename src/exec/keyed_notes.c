@@ -31,6 +31,7 @@ void keyed_deliver(struct choir_comm *comm, const struct wire_header *header)
 	pthread_mutex_lock(&keyed->note_lock);
 	*keyed->notes_end = note;
 	keyed->notes_end = &note->next;
+	atomic_fetch_add_explicit(&keyed->n_notes, 1, memory_order_release);
 	pthread_mutex_unlock(&keyed->note_lock);
 }
 
@@ -41,7 +42,7 @@ static struct key_note *next_note(struct keyed *keyed)
 
 	pthread_mutex_lock(&keyed->note_lock);
 	note = keyed->notes;
-	while (note != NULL && note->number > keyed->n_taken + 1)
+	while (note != NULL && note->what == WIRE_KEY_ORDERED && note->number > keyed->n_taken + 1)
 		note = note->next;
 	pthread_mutex_unlock(&keyed->note_lock);
 	return note;
@@ -57,8 +58,9 @@ static void take_note(struct keyed *keyed, struct key_note *note)
 	*link = note->next;
 	if (*link == NULL)
 		keyed->notes_end = link;
+	atomic_fetch_sub_explicit(&keyed->n_notes, 1, memory_order_relaxed);
 	pthread_mutex_unlock(&keyed->note_lock);
-	keyed->n_taken += note->number > 0;
+	keyed->n_taken += note->what == WIRE_KEY_ORDERED;
 }
 
 /* Rank 0: one more node has said the key.  True: all have. */
@@ -97,21 +99,25 @@ static void take_said(struct choir_comm *comm, struct key_note *note)
 		           comm->keyed->n_ordered);
 }
 
-/* A question, which only a rank that has made the call answers, or such an answer. */
+/* A question, which only a rank that has made the call answers, or such an answer.  A call that has begun is the one
+ * that is asked about if its place is behind the calls that the other rank has begun; else the key has come again. */
 static void take_talk(struct choir_comm *comm, struct key_note *note)
 {
 	struct keyed *keyed = comm->keyed;
 	struct keyed_call *call;
-	bool is_held;
+	bool has_made, is_held;
 
 	pthread_mutex_lock(&keyed->lock);
 	call = *keyed_find(keyed, note->key);
 	is_held = call != NULL && call->first != NULL;
-	if (is_held && note->what == WIRE_KEY_MADE && call->made != NULL)
+	has_made = is_held || (call != NULL && call->place > note->number);
+	if (is_held && note->what != WIRE_KEY_ASKED && call->made != NULL) {
 		call->made[note->src] = true;
+		call->begun |= note->what == WIRE_KEY_BEGUN;
+	}
 	pthread_mutex_unlock(&keyed->lock);
-	if (is_held && note->what == WIRE_KEY_ASKED)
-		keyed_send(comm, note->src, WIRE_KEY_MADE, note->key, 0);
+	if (has_made && note->what == WIRE_KEY_ASKED)
+		keyed_send(comm, note->src, is_held ? WIRE_KEY_MADE : WIRE_KEY_BEGUN, note->key, 0);
 	free(note);
 }
 

@@ -17,9 +17,11 @@ struct keyed_call {
 	struct run *first, **end; /* its parts, while they are held back */
 	int n_parts;
 	bool said;
+	uint64_t place;           /* in the order, from 1 on, once it has begun */
 	int64_t since_ns, ask_ms; /* since then it waits; after so long it asks who has made it, 0 = soon */
 	bool warned;
 	bool *made; /* [n] ranks of other nodes that said so; NULL: it did not ask */
+	bool begun; /* one of these has begun it, so all ranks have made it */
 };
 
 /* What a message said of a key: enum wire_key. */
@@ -28,7 +30,7 @@ struct key_note {
 	uint64_t key;
 	enum wire_key what;
 	int src;
-	uint64_t number;  /* ORDERED: its place in the order, from 1 on; else 0 */
+	uint64_t number;  /* ORDERED: its place in the order, from 1 on; ASKED: that of the last call begun there */
 	uint32_t n_nodes; /* at rank 0: that have said it */
 };
 
@@ -43,10 +45,11 @@ struct keyed {
 	bool late;                           /* the driver: a held call has waited for LIVENESS_SIGN_MS */
 	uint64_t n_said, cursor;             /* the driver: keys that this rank has said; read of the order */
 	struct key_note *notes, **notes_end; /* arrived, oldest first */
-	uint64_t n_ordered;                  /* rank 0's driver: keys whose place it has told */
-	uint64_t n_taken;                    /* driver of a node's first rank: those in the node's order */
-	struct key_note *waiting;            /* rank 0's driver: keys that not all nodes have said */
-	int64_t asked_ns;                    /* the driver: the check that asked last; each asks about one key */
+	_Atomic int n_notes;
+	uint64_t n_ordered;       /* rank 0's driver: keys whose place it has told */
+	uint64_t n_taken;         /* driver of a node's first rank: those in the node's order */
+	struct key_note *waiting; /* rank 0's driver: keys that not all nodes have said */
+	int64_t asked_ns;         /* the driver: the check that asked last; each asks about one key */
 };
 
 /* The link that points to the call of that key, or to NULL.  Under the lock. */

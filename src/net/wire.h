@@ -39,8 +39,9 @@ enum wire_kind {
 enum wire_key {
 	WIRE_KEY_SAID,    /* to rank 0: all ranks of a node have made the call */
 	WIRE_KEY_ORDERED, /* record.count: its place in the order, from 1 on */
-	WIRE_KEY_ASKED,   /* has the receiver made the call? */
+	WIRE_KEY_ASKED,   /* has the receiver made the call?  record.count: the place of the sender's last begun call */
 	WIRE_KEY_MADE,    /* the sender has */
+	WIRE_KEY_BEGUN,   /* it has, and was told that the key is next */
 };
 
 /* The calls that a rank has made when it destroys its comm or its process ends.  The header's record is that of its

@@ -212,11 +212,54 @@ static void test_order_is_read(void **state)
 	free(sums);
 }
 
+/* Rank 2, the first of its node, says the key and stands still before it is told that the key is next.  Rank 3 names
+ * it, not the ranks of the other node, which have begun. */
+static void first_stands_still(struct world *world, int rank, choir_comm *comm, void *unused)
+{
+	choir_call call = with_key("sum");
+	int32_t send = 1, recv = 0;
+	choir_event *event = NULL;
+	struct run *ordered = NULL, *ended = NULL;
+	choir_status st;
+
+	(void)unused;
+	call.deadline_ms = rank == 3 ? 2000 : 0;
+	if (rank != 2)
+		line_up();
+	OK(choir_allreduce(comm, choir_host(&send), choir_host(&recv), 1, CHOIR_I32, CHOIR_OP_SUM, &call, &event));
+	if (rank == 2) {
+		while (!engine_enter(&comm->engine))
+			;
+		(void)keyed_drive(comm, &ordered, &ended);
+		CHECK(ordered == NULL && ended == NULL);
+		line_up();
+		line_up();
+		engine_leave(&comm->engine);
+	}
+	st = choir_event_wait(event, -1);
+	if (rank == 3 && (st != CHOIR_TIMEOUT || strstr(choir_last_error(), "rank 2 has not passed on") == NULL))
+		world_fail(world, rank, "%s: %s", choir_status_name(st), choir_last_error());
+	CHECK(st != CHOIR_SUCCESS);
+	if (rank != 2)
+		line_up();
+	choir_event_release(event);
+}
+
+static void test_first_rank_is_named(void **state)
+{
+	choir_comm_config config = keyed_config(2);
+
+	(void)state;
+	line_up_begin(4);
+	world_run(4, &config, first_stands_still, NULL);
+	line_up_end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_all_parts_or_none),
-		                            cmocka_unit_test(test_destroy_waits),
-		                            cmocka_unit_test(test_order_is_read) };
+		                            cmocka_unit_test(test_destroy_waits), cmocka_unit_test(test_order_is_read),
+		                            cmocka_unit_test(test_first_rank_is_named) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();
