@@ -14,6 +14,17 @@
 			to[i] = from[i];                                                                               \
 	}
 
+/* Any bytes, in launches of any size, for SVM that the host wants (Note [SVM and host memory] in src/dev/copy.c). */
+#define COPY_BYTES(name)                                                                                               \
+	__kernel void name(__global uchar *to, const __global uchar *from, ulong count)                                \
+	{                                                                                                              \
+		for (size_t i = get_global_id(0); i < count; i += get_global_size(0))                                  \
+			to[i] = from[i];                                                                               \
+	}
+
 COPY(copy_to_mem)
 COPY(copy_from_mem)
 COPY(copy_pointers)
+
+COPY_BYTES(bytes_to_mem)
+COPY_BYTES(bytes_from_mem)

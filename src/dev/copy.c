@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Copies between a caller's memory and the library's host memory, on the internal queue or on one for each direction: a
  * GPU has a copy engine for each direction, and one in-order queue would let only one of them work. */
+#include "base/arithmetic.h"
 #include "dev/device_impl.h"
+#include "dev/launch.h"
 
 enum { READS, WRITES };
+enum { COPY_GROUP = 256 };
 
 static choir_status check_copy(const char *what, const struct dev_access *access, uint64_t off, uint64_t bytes)
 {
@@ -15,31 +18,81 @@ static choir_status check_copy(const char *what, const struct dev_access *access
 	return CHOIR_SUCCESS;
 }
 
-/* The cl_mem's flags forbid host access: the bytes go through a second buffer that lives as long as the two
- * commands. */
-static cl_int copy_through_buffer(cl_command_queue queue, cl_context context, cl_bool blocks,
-                                  const struct dev_access *access, uint64_t off, void *to, const void *from,
-                                  uint64_t bytes, cl_event *event_p)
+/* Between the caller's memory and a second buffer, by the GPU alone.  The kernel has a name for each direction
+ * (cl/copy.cl). */
+static choir_status copy_svm(choir_device *device, cl_command_queue queue, unsigned char *svm, cl_mem second,
+                             bool to_second, uint64_t bytes, cl_event *event_p)
+{
+	const char *name = to_second ? "bytes_to_mem" : "bytes_from_mem";
+	const cl_uint mem_at = to_second ? 0 : 1, svm_at = 1 - mem_at;
+	cl_ulong count = bytes;
+	cl_kernel kernel;
+	cl_int rc;
+
+	TRY(dev_kernel_take(device, "copy.cl", "", name, &kernel));
+	size_t group = launch_kernel_group(device, kernel, COPY_GROUP),
+	       global = (size_t)min_u64(round_up(bytes, group), (uint64_t)LAUNCH_GROUPS * group);
+	rc = clSetKernelArg(kernel, mem_at, sizeof second, &second);
+	if (rc == CL_SUCCESS)
+		rc = clSetKernelArgSVMPointer(kernel, svm_at, svm);
+	if (rc == CL_SUCCESS)
+		rc = clSetKernelArg(kernel, 2, sizeof count, &count);
+	if (rc == CL_SUCCESS)
+		rc = clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &global, &group, 0, NULL, event_p);
+	dev_kernel_give(device, "copy.cl", "", name, kernel);
+	return rc == CL_SUCCESS ? CHOIR_SUCCESS : error_cl("a copy of shared virtual memory by a kernel", rc);
+}
+
+static choir_status copy_second(choir_device *device, cl_command_queue queue, const struct dev_access *access,
+                                uint64_t off, cl_mem second, bool to_second, uint64_t bytes, cl_event *event_p)
 {
 	cl_int rc;
-	cl_mem second = clCreateBuffer(context, CL_MEM_READ_WRITE, bytes, NULL, &rc);
+
+	if (access->svm != NULL)
+		return copy_svm(device, queue, (unsigned char *)access->svm + off, second, to_second, bytes, event_p);
+	if (to_second)
+		rc = clEnqueueCopyBuffer(queue, access->mem, second, access->off + off, 0, bytes, 0, NULL, event_p);
+	else
+		rc = clEnqueueCopyBuffer(queue, second, access->mem, 0, access->off + off, bytes, 0, NULL, event_p);
+	return rc == CL_SUCCESS ? CHOIR_SUCCESS : error_cl("clEnqueueCopyBuffer", rc);
+}
+
+/* The bytes go through a second buffer, which lives as long as the two commands. */
+static choir_status copy_through_buffer(choir_device *device, cl_command_queue queue, cl_bool blocks,
+                                        const struct dev_access *access, uint64_t off, void *to, const void *from,
+                                        uint64_t bytes, cl_event *event_p)
+{
+	cl_int rc;
+	cl_mem second = clCreateBuffer(device->context, CL_MEM_READ_WRITE, bytes, NULL, &rc);
+	choir_status st;
 
 	if (rc != CL_SUCCESS)
-		return rc;
+		return error_cl("clCreateBuffer", rc);
 	if (to != NULL) {
-		rc = clEnqueueCopyBuffer(queue, access->mem, second, access->off + off, 0, bytes, 0, NULL, NULL);
-		if (rc == CL_SUCCESS)
+		st = copy_second(device, queue, access, off, second, true, bytes, NULL);
+		if (st == CHOIR_SUCCESS)
 			rc = clEnqueueReadBuffer(queue, second, blocks, 0, bytes, to, 0, NULL, event_p);
 	} else {
 		rc = clEnqueueWriteBuffer(queue, second, CL_FALSE, 0, bytes, from, 0, NULL, NULL);
-		if (rc == CL_SUCCESS)
-			rc = clEnqueueCopyBuffer(queue, second, access->mem, 0, access->off + off, bytes, 0, NULL,
-			                         event_p);
+		st = rc != CL_SUCCESS ? CHOIR_SUCCESS
+		                      : copy_second(device, queue, access, off, second, false, bytes, event_p);
 	}
 	if (rc != CL_SUCCESS)
+		st = error_cl(to != NULL ? "clEnqueueReadBuffer" : "clEnqueueWriteBuffer", rc);
+	if (st != CHOIR_SUCCESS)
 		clFinish(queue);    /* the first command may still read `from` */
 	clReleaseMemObject(second); /* the commands hold it */
-	return rc;
+	return st;
+}
+
+/* Note [SVM and host memory].  On a GPU no driver is asked to copy between SVM and memory that is not its own: NVIDIA's
+ * driver 580 copies with memcpy, and the process ends if the GPU is at work meanwhile, whether the copy blocks or not;
+ * ROCm's (ROCclr issue 14) and Intel's (compute-runtime issue 865) ended in it too.  A kernel copies between the SVM
+ * and a second buffer instead, on the internal queue: coarse-grained SVM is ordered by allocations, so its parts on two
+ * queues would be a race. */
+static bool through_kernel(const choir_device *device, const struct dev_access *access)
+{
+	return access->svm != NULL && !dev_is_cpu(device);
 }
 
 static cl_int copy_pointer(choir_device *device, cl_command_queue queue, cl_bool blocks,
@@ -59,12 +112,12 @@ static choir_status read_on(choir_device *device, cl_command_queue queue, cl_boo
 	if (bytes == 0)
 		return event_p != NULL ? dev_marker(queue, event_p) : CHOIR_SUCCESS;
 	TRY(check_copy("dev_read", access, off, bytes));
+	if (access->no_read || through_kernel(device, access))
+		return copy_through_buffer(device, queue, blocks, access, off, to, NULL, bytes, event_p);
 	if (access->mem == NULL)
 		rc = copy_pointer(device, queue, blocks, access, to,
 		                  (unsigned char *)(access->usm != NULL ? access->usm : access->svm) + off, bytes,
 		                  event_p);
-	else if (access->no_read)
-		rc = copy_through_buffer(queue, device->context, blocks, access, off, to, NULL, bytes, event_p);
 	else
 		rc = clEnqueueReadBuffer(queue, access->mem, blocks, access->off + off, bytes, to, 0, NULL, event_p);
 	return rc == CL_SUCCESS ? CHOIR_SUCCESS : error_cl("dev_read: enqueue", rc);
@@ -79,12 +132,12 @@ static choir_status write_on(choir_device *device, cl_command_queue queue, cl_bo
 	if (bytes == 0)
 		return event_p != NULL ? dev_marker(queue, event_p) : CHOIR_SUCCESS;
 	TRY(check_copy("dev_write", access, off, bytes));
+	if (access->no_write || through_kernel(device, access))
+		return copy_through_buffer(device, queue, blocks, access, off, NULL, from, bytes, event_p);
 	if (access->mem == NULL)
 		rc = copy_pointer(device, queue, blocks, access,
 		                  (unsigned char *)(access->usm != NULL ? access->usm : access->svm) + off, from, bytes,
 		                  event_p);
-	else if (access->no_write)
-		rc = copy_through_buffer(queue, device->context, blocks, access, off, NULL, from, bytes, event_p);
 	else
 		rc = clEnqueueWriteBuffer(queue, access->mem, blocks, access->off + off, bytes, from, 0, NULL, event_p);
 	return rc == CL_SUCCESS ? CHOIR_SUCCESS : error_cl("dev_write: enqueue", rc);
@@ -107,10 +160,15 @@ choir_status dev_write(choir_device *device, const struct dev_access *access, ui
 }
 
 /* The queue is created at first use; of two threads that create it at once the second releases its own. */
-static choir_status copy_queue(choir_device *device, int direction, cl_command_queue *out_p)
+static choir_status copy_queue(choir_device *device, const struct dev_access *access, int direction,
+                               cl_command_queue *out_p)
 {
 	cl_command_queue mine, none = NULL;
 
+	if (through_kernel(device, access)) {
+		*out_p = device->queue;
+		return CHOIR_SUCCESS;
+	}
 	*out_p = atomic_load(&device->copies[direction]);
 	if (*out_p != NULL)
 		return CHOIR_SUCCESS;
@@ -128,7 +186,7 @@ choir_status dev_stage_read(choir_device *device, const struct dev_access *acces
 {
 	cl_command_queue queue;
 
-	TRY(copy_queue(device, READS, &queue));
+	TRY(copy_queue(device, access, READS, &queue));
 	TRY(read_on(device, queue, CL_FALSE, access, off, to, bytes, event_p));
 	clFlush(queue);
 	return CHOIR_SUCCESS;
@@ -139,7 +197,7 @@ choir_status dev_stage_write(choir_device *device, const struct dev_access *acce
 {
 	cl_command_queue queue;
 
-	TRY(copy_queue(device, WRITES, &queue));
+	TRY(copy_queue(device, access, WRITES, &queue));
 	TRY(write_on(device, queue, CL_FALSE, access, off, from, bytes, event_p));
 	clFlush(queue);
 	return CHOIR_SUCCESS;
@@ -150,15 +208,7 @@ choir_status dev_stage_write(choir_device *device, const struct dev_access *acce
  * return before the copy is complete: a write of less than 1 KB on Intel's runtime, a read on rusticl.  So the event's
  * status is looked at, and waited for if it is not complete.
  *
- * SVM of other devices is not copied so: NVIDIA's driver 580 moves the bytes in the calling thread then, and the
- * process ends if the GPU is at work.
- *
  * On a CPU device both directions share a queue: a second one is a second thread that has to be woken. */
-static bool may_block(const choir_device *device, const struct dev_access *access)
-{
-	return access->svm == NULL || dev_is_cpu(device);
-}
-
 static choir_status ended(cl_event *event_p)
 {
 	cl_int state = CL_QUEUED;
@@ -174,23 +224,23 @@ static choir_status ended(cl_event *event_p)
 choir_status dev_stage_read_now(choir_device *device, const struct dev_access *access, uint64_t off, void *to,
                                 uint64_t bytes)
 {
-	bool blocks = may_block(device, access);
 	cl_command_queue queue;
 	cl_event event;
 
-	TRY(copy_queue(device, READS, &queue));
-	TRY(read_on(device, queue, blocks, access, off, to, bytes, &event));
-	return blocks ? ended(&event) : dev_wait(&event);
+	TRY(copy_queue(device, access, READS, &queue));
+	TRY(read_on(device, queue, CL_TRUE, access, off, to, bytes, &event));
+	return ended(&event);
 }
 
 choir_status dev_stage_write_now(choir_device *device, const struct dev_access *access, uint64_t off, const void *from,
                                  uint64_t bytes)
 {
-	bool blocks = may_block(device, access) && !access->no_write; /* through a second buffer nothing blocks */
+	/* through a second buffer nothing blocks */
+	bool blocks = !access->no_write && !through_kernel(device, access);
 	cl_command_queue queue;
 	cl_event event;
 
-	TRY(copy_queue(device, dev_is_cpu(device) ? READS : WRITES, &queue));
+	TRY(copy_queue(device, access, dev_is_cpu(device) ? READS : WRITES, &queue));
 	TRY(write_on(device, queue, blocks, access, off, from, bytes, &event));
 	return blocks ? ended(&event) : dev_wait(&event);
 }

@@ -100,7 +100,8 @@ choir_status dev_write(choir_device *device, const struct dev_access *access, ui
                        uint64_t bytes, cl_event *event_p);
 
 /* dev_stage_read, dev_stage_write: the same on one queue for each direction, so that copies both ways and kernels
- * overlap.  Only copies of one direction are in order: a copy starts after what it needs of other queues. */
+ * overlap.  Only copies of one direction are in order: a copy starts after what it needs of other queues.
+ * A GPU's SVM is copied on the internal queue (Note [SVM and host memory] in copy.c). */
 choir_status dev_stage_read(choir_device *device, const struct dev_access *access, uint64_t off, void *to,
                             uint64_t bytes, cl_event *event_p);
 choir_status dev_stage_write(choir_device *device, const struct dev_access *access, uint64_t off, const void *from,
