@@ -25,6 +25,7 @@
 #define FINI_NS        INT64_C(10000000000)
 #define TEXT_MARK      "/* CHOIR_TEXT */" /* in cl/ops.h */
 #define SUB_GROUPS     "SUB_GROUPS"       /* in cl/group_sum.h */
+#define POCL           "Portable Computing Language"
 
 enum program_state { PROGRAM_BUILDING, PROGRAM_BUILT, PROGRAM_FAILED };
 
@@ -196,6 +197,13 @@ static cl_program create_program(cl_context context, const char *source, const s
 	return clCreateProgramWithSource(context, mark != NULL ? 3 : 1, parts, bytes, rc);
 }
 
+/* The drivers of GPUs build for several processes at once, those of CPUs are not trusted to: PoCL's cache on disk
+ * races. */
+static bool builds_alone(const struct device_facts *facts)
+{
+	return (facts->type & CL_DEVICE_TYPE_GPU) == 0 || strstr(facts->platform, POCL) != NULL;
+}
+
 /* Without the lock; blocks for the compiler.  Silent: what it refuses is built in another way. */
 static choir_status build_as(const choir_device *device, const char *std, bool silent, const char *source,
                              const char *options, const struct user_op *op, int64_t until_ns, cl_program *out_p)
@@ -208,7 +216,7 @@ static choir_status build_as(const choir_device *device, const char *std, bool s
 	cl_program program = create_program(device->context, embedded_source(source), op, &rc);
 	if (rc != CL_SUCCESS)
 		return error_cl("clCreateProgramWithSource", rc);
-	int lock = build_lock_take(until_ns);
+	int lock = builds_alone(&device->facts) ? build_lock_take(until_ns) : -1;
 	rc = clBuildProgram(program, 1, &device->id, all, NULL, NULL);
 	build_lock_give(lock);
 	if (rc != CL_SUCCESS) {

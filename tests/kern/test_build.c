@@ -18,6 +18,18 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static bool hangs;
 static char folder[] = "/tmp/choir-test-build-XXXXXX", path[64];
 
+static atomic_bool locked; /* the last build was under the lock */
+
+static bool lock_is_held(void)
+{
+	int fd = build_lock_open(path);
+	bool held = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0;
+
+	if (fd >= 0)
+		close(fd);
+	return held;
+}
+
 cl_int __real_clBuildProgram(cl_program program, cl_uint n, const cl_device_id *devices, const char *options,
                              void(CL_CALLBACK *notify)(cl_program, void *), void *ctx);
 cl_int __wrap_clBuildProgram(cl_program program, cl_uint n, const cl_device_id *devices, const char *options,
@@ -30,6 +42,7 @@ cl_int __wrap_clBuildProgram(cl_program program, cl_uint n, const cl_device_id *
 	while (hangs)
 		pthread_cond_wait(&changed, &lock);
 	pthread_mutex_unlock(&lock);
+	atomic_store(&locked, lock_is_held());
 	return __real_clBuildProgram(program, n, devices, options, notify, ctx);
 }
 
@@ -109,6 +122,34 @@ static void test_held_lock(void **state)
 	unlink(path);
 }
 
+/* PoCL and the drivers of CPUs build under the lock, a GPU's own driver without. */
+static void test_who_takes_the_lock(void **state)
+{
+	static const struct {
+		cl_device_type type;
+		const char *platform;
+		bool locks;
+	} drivers[] = { { CL_DEVICE_TYPE_GPU, "NVIDIA CUDA", false },
+		        { CL_DEVICE_TYPE_GPU, "Portable Computing Language", true },
+		        { CL_DEVICE_TYPE_CPU, "Intel(R) OpenCL", true } };
+
+	(void)state;
+	assert_int_equal(setenv("XDG_RUNTIME_DIR", folder, 1), 0);
+	for (size_t i = 0; i < sizeof drivers / sizeof *drivers; i++) {
+		choir_device *device = fixture_device_of(CHOIR_CLASS_STAGE);
+		cl_kernel kernel = NULL;
+
+		assert_non_null(device);
+		device->facts.type = drivers[i].type;
+		snprintf(device->facts.platform, sizeof device->facts.platform, "%s", drivers[i].platform);
+		assert_ok(dev_kernel_take(device, "copy.cl", "", "copy_to_mem", &kernel));
+		dev_kernel_give(device, "copy.cl", "", "copy_to_mem", kernel);
+		assert_int_equal(atomic_load(&locked), drivers[i].locks);
+		choir_device_destroy(device);
+	}
+	unlink(path);
+}
+
 /* The thread that asks gets TIMEOUT at its deadline; the build goes on, and the next one that asks finds it. */
 static void test_hanging_build(void **state)
 {
@@ -149,11 +190,9 @@ static void test_destroy_while_building(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_own_file),
-		cmocka_unit_test(test_files_of_others),
-		cmocka_unit_test(test_held_lock),
-		cmocka_unit_test(test_hanging_build),
-		cmocka_unit_test(test_destroy_while_building),
+		cmocka_unit_test(test_own_file),      cmocka_unit_test(test_files_of_others),
+		cmocka_unit_test(test_held_lock),     cmocka_unit_test(test_who_takes_the_lock),
+		cmocka_unit_test(test_hanging_build), cmocka_unit_test(test_destroy_while_building),
 	};
 	int rc;
 
