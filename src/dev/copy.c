@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Copies between a caller's memory and the library's host memory, on the internal queue or on one for each direction: a
  * GPU has a copy engine for each direction, and one in-order queue would let only one of them work. */
-#include "base/arithmetic.h"
 #include "dev/device_impl.h"
-#include "dev/launch.h"
 
 enum { READS, WRITES };
-enum { COPY_GROUP = 256 };
 
 static choir_status check_copy(const char *what, const struct dev_access *access, uint64_t off, uint64_t bytes)
 {
@@ -18,38 +15,18 @@ static choir_status check_copy(const char *what, const struct dev_access *access
 	return CHOIR_SUCCESS;
 }
 
-/* Between the caller's memory and a second buffer, by the GPU alone.  The kernel has a name for each direction
- * (cl/copy.cl). */
-static choir_status copy_svm(choir_device *device, cl_command_queue queue, unsigned char *svm, cl_mem second,
-                             bool to_second, uint64_t bytes, cl_event *event_p)
-{
-	const char *name = to_second ? "bytes_to_mem" : "bytes_from_mem";
-	const cl_uint mem_at = to_second ? 0 : 1, svm_at = 1 - mem_at;
-	cl_ulong count = bytes;
-	cl_kernel kernel;
-	cl_int rc;
-
-	TRY(dev_kernel_take(device, "copy.cl", "", name, &kernel));
-	size_t group = launch_kernel_group(device, kernel, COPY_GROUP),
-	       global = (size_t)min_u64(round_up(bytes, group), (uint64_t)LAUNCH_GROUPS * group);
-	rc = clSetKernelArg(kernel, mem_at, sizeof second, &second);
-	if (rc == CL_SUCCESS)
-		rc = clSetKernelArgSVMPointer(kernel, svm_at, svm);
-	if (rc == CL_SUCCESS)
-		rc = clSetKernelArg(kernel, 2, sizeof count, &count);
-	if (rc == CL_SUCCESS)
-		rc = clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &global, &group, 0, NULL, event_p);
-	dev_kernel_give(device, "copy.cl", "", name, kernel);
-	return rc == CL_SUCCESS ? CHOIR_SUCCESS : error_cl("a copy of shared virtual memory by a kernel", rc);
-}
-
+/* Between the caller's memory and a second buffer, by the device alone. */
 static choir_status copy_second(choir_device *device, cl_command_queue queue, const struct dev_access *access,
                                 uint64_t off, cl_mem second, bool to_second, uint64_t bytes, cl_event *event_p)
 {
 	cl_int rc;
 
-	if (access->svm != NULL)
-		return copy_svm(device, queue, (unsigned char *)access->svm + off, second, to_second, bytes, event_p);
+	if (access->svm != NULL) {
+		struct dev_bytes svm = { .pointer = (unsigned char *)access->svm + off }, buffer = { .mem = second };
+
+		return to_second ? dev_copy_svm(device, buffer, svm, bytes, event_p)
+		                 : dev_copy_svm(device, svm, buffer, bytes, event_p);
+	}
 	if (to_second)
 		rc = clEnqueueCopyBuffer(queue, access->mem, second, access->off + off, 0, bytes, 0, NULL, event_p);
 	else

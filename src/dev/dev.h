@@ -195,9 +195,17 @@ choir_status dev_room_create(choir_device *device, enum dev_kind kind, uint64_t 
 void dev_room_free(choir_device *device, struct dev_bytes *room);
 cl_int dev_room_argument(choir_device *device, cl_kernel kernel, cl_uint index, const struct dev_bytes *room);
 
+/* Copies by a kernel on the internal queue; the offsets are not looked at, and the first use blocks for the build.
+ * dev_copy_rooms: from one room of the library's to another, of another kind, up to the next multiple of 16 bytes.
+ * dev_copy_svm: so many bytes from SVM to a cl_mem, or from a cl_mem to SVM. */
+choir_status dev_copy_rooms(choir_device *device, struct dev_bytes to, struct dev_bytes from, uint64_t bytes,
+                            cl_event *event_p);
+choir_status dev_copy_svm(choir_device *device, struct dev_bytes to, struct dev_bytes from, uint64_t bytes,
+                          cl_event *event_p);
+
 /* dev_kernel_take: a kernel of an embedded source file ("reduce.cl"), built with options once for each device and
  * cached.  Blocks for the build, which takes seconds; TIMEOUT at the deadline of dev_build_deadline, while the build
- * goes on.  One process of a user builds at a time, since PoCL's cache on disk races.
+ * goes on.  One process of a user builds at a time, since PoCL's cache on disk races; not on a GPU's own driver.
  * Kernels carry arguments and are not thread-safe: the caller holds the cl_kernel alone until dev_kernel_give, which it
  * calls right after dev_launch (arguments are captured there). */
 choir_status dev_kernel_take(choir_device *device, const char *source, const char *options, const char *kernel,

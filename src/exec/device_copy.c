@@ -5,7 +5,6 @@
 #include "exec/device_copy.h"
 
 #include "exec/device_memory.h"
-#include "kern/copy.h"
 
 static choir_status copy_by_rooms(struct run *run, struct dev_bytes to, struct dev_bytes from, uint64_t bytes,
                                   cl_event *event_p)
@@ -16,7 +15,7 @@ static choir_status copy_by_rooms(struct run *run, struct dev_bytes to, struct d
 	TRY(device_memory_room(run, dev_kind_of(from), &first));
 	TRY(device_memory_room(run, dev_kind_of(to), &second));
 	TRY(dev_copy(device, first, from, bytes, NULL));
-	TRY(copy_kernel_start(device, second, first, bytes, NULL));
+	TRY(dev_copy_rooms(device, second, first, bytes, NULL));
 	return dev_copy(device, to, second, bytes, event_p);
 }
 
