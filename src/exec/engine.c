@@ -250,7 +250,7 @@ bool engine_drive(struct choir_comm *comm, bool even_if_idle, struct due_job *du
 		return false;
 	}
 	held = comm->keyed != NULL && keyed_holds(comm->keyed);
-	moved = (held || (comm->keyed != NULL && keyed_has_notes(comm->keyed))) && keyed_drive(comm, &ordered, &failed);
+	moved = comm->keyed != NULL && keyed_drive(comm, &ordered, &failed);
 	if (ordered != NULL)
 		submit_held(ordered);
 	take_submitted(comm);

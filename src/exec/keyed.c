@@ -69,11 +69,6 @@ bool keyed_holds(const struct keyed *keyed)
 	return atomic_load_explicit(&keyed->n_held, memory_order_acquire) > 0;
 }
 
-bool keyed_has_notes(const struct keyed *keyed)
-{
-	return atomic_load_explicit(&keyed->n_notes, memory_order_acquire) > 0;
-}
-
 /* --- calls are made --- */
 
 static bool is_over(const struct keyed_call *call)
@@ -262,12 +257,19 @@ static void take_failed(struct choir_comm *comm, struct run **ended)
 	atomic_store(&keyed->n_held, 0);
 }
 
+static bool has_notes(const struct keyed *keyed)
+{
+	return atomic_load_explicit(&keyed->n_notes, memory_order_acquire) > 0;
+}
+
 bool keyed_drive(struct choir_comm *comm, struct run **ordered, struct run **ended)
 {
 	struct keyed *keyed = comm->keyed;
 	bool moved = false, wakes = false, full = false;
 	char text[ERROR_TEXT_BYTES];
 
+	if (!keyed_holds(keyed) && !has_notes(keyed))
+		return false;
 	comm_see_poison(comm);
 	if (comm->layout.n_nodes > 1)
 		moved = keyed_take_notes(comm, &wakes);

@@ -28,10 +28,8 @@ choir_status keyed_hold(struct run *const *parts, size_t n);
  * the calls that the comm's failure ends.  True if anything moved.  The driver only. */
 bool keyed_drive(struct choir_comm *comm, struct run **ordered, struct run **ended);
 
-/* keyed_holds: is any call held back?
- * keyed_has_notes: has a message about a key come that no driver has taken? */
+/* keyed_holds: is any call held back? */
 bool keyed_holds(const struct keyed *keyed);
-bool keyed_has_notes(const struct keyed *keyed);
 
 /* keyed_check (in keyed_check.c): the slow check at held calls: deadlines, ranks that are dead or gone.  The driver
  * only. */

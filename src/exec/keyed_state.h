@@ -45,11 +45,11 @@ struct keyed {
 	bool late;                           /* the driver: a held call has waited for LIVENESS_SIGN_MS */
 	uint64_t n_said, cursor;             /* the driver: keys that this rank has said; read of the order */
 	struct key_note *notes, **notes_end; /* arrived, oldest first */
-	_Atomic int n_notes;
-	uint64_t n_ordered;       /* rank 0's driver: keys whose place it has told */
-	uint64_t n_taken;         /* driver of a node's first rank: those in the node's order */
-	struct key_note *waiting; /* rank 0's driver: keys that not all nodes have said */
-	int64_t asked_ns;         /* the driver: the check that asked last; each asks about one key */
+	_Atomic int n_notes;                 /* looked at without the lock */
+	uint64_t n_ordered;                  /* rank 0's driver: keys whose place it has told */
+	uint64_t n_taken;                    /* driver of a node's first rank: those in the node's order */
+	struct key_note *waiting;            /* rank 0's driver: keys that not all nodes have said */
+	int64_t asked_ns;                    /* the driver: the check that asked last; each asks about one key */
 };
 
 /* The link that points to the call of that key, or to NULL.  Under the lock. */
