@@ -51,7 +51,7 @@ segment_fold(__global const ELEM *rows, ulong rows_at, __global const entry *ent
 			for (uint j = 0; j < AHEAD; j++)
 				acc = OPS(fold)(acc, next[j]);
 		}
-		if (k < end) {
+		if (k < end) { /* the last batch; a CPU, whose batches are of one, has none */
 			for (uint j = 0; j < AHEAD; j++)
 				next[j] = term(entries, min(k + j, end - 1), rows, rows_at, width, at.column);
 			for (uint j = 0; j < AHEAD; j++)
