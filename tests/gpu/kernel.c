@@ -157,7 +157,7 @@ static cl_int keep_argument(cl_kernel handle, cl_uint i, size_t bytes, const voi
 		argument->value = copy;
 		argument->is_memory = memory_of(mem) != NULL;
 		argument->is_pointer = is_pointer;
-		argument->was_pointer = argument->was_pointer || is_pointer;
+		argument->was_pointer |= is_pointer;
 	}
 	pthread_mutex_unlock(&model_lock);
 	if (argument == NULL)

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* planted NAME fault|right: does what the model reports, or the same as it should be done.  One function a report. */
-#include "session.h"
+#include "planted.h"
 
-#include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 
-enum { BYTES = 1 << 20 };
 static unsigned char host[BYTES], other[BYTES];
 
 /* Two queues, one buffer: the second waits for the first, or does not. */
@@ -44,14 +42,11 @@ static void polled(struct session *s, bool fault)
 	OK(clReleaseMemObject(mem));
 }
 
-static const char source[] = "kernel void add(global int *to, global const int *from) {"
-			     "to[get_global_id(0)] += from[get_global_id(0)]; }";
-
 /* A kernel writes what a read of another queue takes; what it only reads may be read. */
 static void kernel_races(struct session *s, bool fault)
 {
 	cl_mem to = session_buffer(s, CL_MEM_READ_WRITE, BYTES), from = session_buffer(s, CL_MEM_READ_WRITE, BYTES);
-	cl_kernel kernel = session_kernel(s, source, "add");
+	cl_kernel kernel = session_kernel(s, planted_source, "add");
 	size_t items = BYTES / 4;
 
 	OK(clSetKernelArg(kernel, 0, sizeof to, &to));
@@ -148,59 +143,6 @@ static void pinned_freed(struct session *s, bool fault)
 	OK(clReleaseMemObject(mem));
 }
 
-/* Shared virtual memory is freed while a copy from it is under way. */
-static void svm_freed(struct session *s, bool fault)
-{
-	void *ptr = clSVMAlloc(s->context, CL_MEM_READ_WRITE, BYTES, 0);
-	cl_event gate = clCreateUserEvent(s->context, NULL), copied;
-
-	OK(clEnqueueSVMMemcpy(s->queues[0], CL_FALSE, host, ptr, BYTES, 0, NULL, &copied));
-	OK(clFlush(s->queues[0]));
-	OK(clSetUserEventStatus(gate, CL_COMPLETE));
-	while (fault) {
-		cl_int state;
-
-		OK(clGetEventInfo(copied, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL));
-		if (state <= CL_RUNNING)
-			break;
-	}
-	if (!fault)
-		OK(clWaitForEvents(1, &copied));
-	clSVMFree(s->context, ptr);
-	OK(clFinish(s->queues[0]));
-	OK(clReleaseEvent(copied));
-	OK(clReleaseEvent(gate));
-}
-
-/* A copy of shared virtual memory blocks. */
-static void svm_blocks(struct session *s, bool fault)
-{
-	void *ptr = clSVMAlloc(s->context, CL_MEM_READ_WRITE, BYTES, 0);
-
-	OK(clEnqueueSVMMemcpy(s->queues[0], fault, ptr, host, BYTES, 0, NULL, NULL));
-	OK(clFinish(s->queues[0]));
-	clSVMFree(s->context, ptr);
-}
-
-/* An argument is a pointer first, then a cl_mem. */
-static void svm_argument(struct session *s, bool fault)
-{
-	void *ptr = clSVMAlloc(s->context, CL_MEM_READ_WRITE, BYTES, 0);
-	cl_mem mem = session_buffer(s, CL_MEM_READ_WRITE, BYTES);
-	cl_kernel kernel = session_kernel(s, source, "add");
-	size_t items = 1;
-
-	OK(clSetKernelArg(kernel, 0, sizeof mem, &mem));
-	if (fault)
-		OK(clSetKernelArgSVMPointer(kernel, 1, ptr));
-	OK(clSetKernelArg(kernel, 1, sizeof mem, &mem));
-	OK(clEnqueueNDRangeKernel(s->queues[0], kernel, 1, NULL, &items, NULL, 0, NULL, NULL));
-	OK(clFinish(s->queues[0]));
-	OK(clReleaseKernel(kernel));
-	OK(clReleaseMemObject(mem));
-	clSVMFree(s->context, ptr);
-}
-
 static void released_twice(struct session *s, bool fault)
 {
 	cl_event event;
@@ -248,7 +190,7 @@ static void released_mem(struct session *s, bool fault)
 static void released_argument(struct session *s, bool fault)
 {
 	cl_mem mem = session_buffer(s, CL_MEM_READ_WRITE, BYTES);
-	cl_kernel kernel = session_kernel(s, source, "add");
+	cl_kernel kernel = session_kernel(s, planted_source, "add");
 	size_t items = BYTES / 4;
 
 	OK(clSetKernelArg(kernel, 0, sizeof mem, &mem));
@@ -331,7 +273,7 @@ static void callback(struct session *s, bool fault)
 static void groups(struct session *s, bool fault)
 {
 	cl_mem mem = session_buffer(s, CL_MEM_READ_WRITE, 70000 * 4);
-	cl_kernel kernel = session_kernel(s, source, "add");
+	cl_kernel kernel = session_kernel(s, planted_source, "add");
 	size_t items = fault ? 65536 : 65535, one = 1;
 
 	OK(clSetKernelArg(kernel, 0, sizeof mem, &mem));

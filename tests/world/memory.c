@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "world/memory.h"
 
+#include "world/svm_copy.h"
+
 #include <CL/cl_ext.h>
 #include <pthread.h>
 #include <sched.h>
@@ -27,8 +29,6 @@ static atomic_uint made; /* of MEMORY_MIXED */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static choir_device *queue_device;
 static cl_command_queue the_queue;
-static cl_context svm_context;
-static cl_kernel svm_kernels[2]; /* of that context: from SVM, to SVM */
 
 static size_t whole(const struct memory *memory)
 {
@@ -66,18 +66,9 @@ void *memory_map_shared(size_t bytes)
 	return memory != MAP_FAILED ? memory : NULL;
 }
 
-static void drop_svm_kernels(void)
-{
-	for (int k = 0; k < 2; k++)
-		if (svm_kernels[k] != NULL)
-			clReleaseKernel(svm_kernels[k]);
-	svm_kernels[0] = svm_kernels[1] = NULL;
-	svm_context = NULL;
-}
-
 void memory_drop(void)
 {
-	drop_svm_kernels();
+	svm_copy_drop();
 	if (the_queue != NULL)
 		clReleaseCommandQueue(the_queue);
 	the_queue = NULL;
@@ -278,75 +269,6 @@ static void complete(struct memory *memory, cl_int rc, cl_event event)
 	clReleaseEvent(event);
 }
 
-/* With the lock held.  Two names, since NVIDIA's driver wants an argument to stay a pointer or a cl_mem. */
-static cl_int make_svm_kernels(cl_context context)
-{
-	static const char *text = "#define COPY(name) "
-				  "__kernel void name(__global uchar *to, const __global uchar *from)"
-				  "{ to[get_global_id(0)] = from[get_global_id(0)]; }\n"
-				  "COPY(from_svm)\n"
-				  "COPY(to_svm)\n";
-	cl_int rc;
-	cl_program program = clCreateProgramWithSource(context, 1, &text, NULL, &rc);
-
-	if (rc != CL_SUCCESS)
-		return rc;
-	svm_context = context;
-	rc = clBuildProgram(program, 0, NULL, "", NULL, NULL);
-	if (rc == CL_SUCCESS)
-		svm_kernels[0] = clCreateKernel(program, "from_svm", &rc);
-	if (rc == CL_SUCCESS)
-		svm_kernels[1] = clCreateKernel(program, "to_svm", &rc);
-	clReleaseProgram(program);
-	return rc;
-}
-
-static cl_int launch_svm_kernel(struct memory *memory, bool pushes, cl_mem second, cl_event *event_p)
-{
-	const cl_uint pointer_at = pushes ? 0 : 1, mem_at = 1 - pointer_at;
-	cl_context context = choir_device_context(memory->owner);
-	size_t bytes = whole(memory);
-	cl_int rc = CL_SUCCESS;
-
-	pthread_mutex_lock(&lock);
-	if (svm_context != context) {
-		drop_svm_kernels();
-		rc = make_svm_kernels(context);
-	}
-	if (rc == CL_SUCCESS)
-		rc = clSetKernelArgSVMPointer(svm_kernels[pushes], pointer_at, memory->pointer);
-	if (rc == CL_SUCCESS)
-		rc = clSetKernelArg(svm_kernels[pushes], mem_at, sizeof second, &second);
-	if (rc == CL_SUCCESS)
-		rc =
-		    clEnqueueNDRangeKernel(memory->queue, svm_kernels[pushes], 1, NULL, &bytes, NULL, 0, NULL, event_p);
-	pthread_mutex_unlock(&lock);
-	return rc;
-}
-
-/* On a GPU by a kernel and a second buffer: see Note [SVM and host memory] in src/dev/copy.c. */
-static cl_int copy_svm(struct memory *memory, bool pushes, cl_event *event_p)
-{
-	size_t bytes = whole(memory);
-	cl_mem second;
-	cl_int rc;
-
-	if (device_bits(memory->owner, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU)
-		return clEnqueueSVMMemcpy(memory->queue, CL_FALSE, pushes ? memory->pointer : memory->host,
-		                          pushes ? memory->host : memory->pointer, bytes, 0, NULL, event_p);
-	second = clCreateBuffer(choir_device_context(memory->owner), CL_MEM_READ_WRITE, bytes, NULL, &rc);
-	if (rc != CL_SUCCESS)
-		return rc;
-	if (pushes)
-		rc = clEnqueueWriteBuffer(memory->queue, second, CL_FALSE, 0, bytes, memory->host, 0, NULL, NULL);
-	if (rc == CL_SUCCESS)
-		rc = launch_svm_kernel(memory, pushes, second, pushes ? event_p : NULL);
-	if (rc == CL_SUCCESS && !pushes)
-		rc = clEnqueueReadBuffer(memory->queue, second, CL_FALSE, 0, bytes, memory->host, 0, NULL, event_p);
-	clReleaseMemObject(second);
-	return rc;
-}
-
 /* The bytes of the device's memory go to the shadow or come from it. */
 static void copy(struct memory *memory, bool pushes)
 {
@@ -364,7 +286,7 @@ static void copy(struct memory *memory, bool pushes)
 		                                  0, NULL, &event);
 		break;
 	case MEMORY_SVM_COARSE:
-		rc = copy_svm(memory, pushes, &event);
+		rc = svm_copy(memory, pushes, whole(memory), &event);
 		break;
 	case MEMORY_USM_DEVICE:
 		if (usm_function(memory->owner, "clEnqueueMemcpyINTEL", &usm_copy))
