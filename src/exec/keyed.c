@@ -13,11 +13,12 @@ enum { SWEEP_EVERY = 256 };
 
 choir_status keyed_create(struct choir_comm *comm, struct keyed **out_p)
 {
-	struct keyed *keyed = calloc(1, sizeof *keyed);
+	size_t bytes = sizeof(struct keyed) + key_board_words(comm->node_size) * sizeof(uint64_t);
+	struct keyed *keyed = calloc(1, bytes);
 	choir_status st;
 
 	if (keyed == NULL)
-		return error_no_memory("a keyed comm", sizeof *keyed);
+		return error_no_memory("a keyed comm", bytes);
 	st = arena_take_keys(comm->arena, &keyed->board);
 	if (st == CHOIR_SUCCESS &&
 	    (pthread_mutex_init(&keyed->lock, NULL) != 0 || pthread_mutex_init(&keyed->note_lock, NULL) != 0))

@@ -10,22 +10,29 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static bool rank_said(struct choir_comm *comm, const struct keyed_call *call, int local_rank)
-{
-	bool known, said = key_board_said(comm->keyed->board, comm->node_size, local_rank, call->key, &known);
+enum { TABLE_MS = 200 }; /* so long may a rank have the table of keys before the sentence says so */
 
-	return said || !known;
+/* Looks which ranks of this node have said the key; false: another rank has the table, so all may have. */
+static bool see_key(struct choir_comm *comm, const struct keyed_call *call)
+{
+	return key_board_look(comm->keyed->board, comm->node_size, call->key, comm->keyed->seen);
 }
 
-/* Has the rank made the call, or is that not known? */
+/* Had the rank said the key that was looked at last? */
+static bool was_seen(const struct choir_comm *comm, int local_rank)
+{
+	return comm->keyed->seen[local_rank / 64] >> local_rank % 64 & 1;
+}
+
+/* Has the rank made the call, or is that not known?  After see_key. */
 static bool may_have_made(struct choir_comm *comm, const struct keyed_call *call, int rank)
 {
 	if (comm_is_near(comm, rank))
-		return rank_said(comm, call, comm->layout.local_rank_of[rank]);
+		return was_seen(comm, comm->layout.local_rank_of[rank]);
 	return call->made == NULL || call->made[rank];
 }
 
-/* "rank 3 has", "ranks 1 3 have". */
+/* "rank 3 has", "ranks 1 3 have".  After see_key. */
 static void list_missing(struct choir_comm *comm, const struct keyed_call *call, char *text, size_t bytes)
 {
 	int n = 0, at = 0;
@@ -87,7 +94,7 @@ static bool find_absent(struct choir_comm *comm, const struct keyed_call *call, 
 	for (int i = 0; i < comm->node_size; i++) {
 		*rank_p = comm_rank_at(comm, i);
 		/* Who died with the table in its hands keeps it. */
-		if (is_gone(comm, *rank_p, dead) && (call->said ? !rank_said(comm, call, i) : *dead))
+		if (is_gone(comm, *rank_p, dead) && (call->said ? see_key(comm, call) && !was_seen(comm, i) : *dead))
 			return true;
 	}
 	for (*rank_p = 0; *rank_p < comm->n && comm->layout.n_nodes > 1; ++*rank_p)
@@ -115,7 +122,9 @@ static int teller(const struct choir_comm *comm)
 	return first != comm->rank ? first : 0;
 }
 
-static void describe(struct choir_comm *comm, const struct keyed_call *call, double ms, char *text, size_t bytes)
+/* table_is_free: see_key has just succeeded. */
+static void describe(struct choir_comm *comm, const struct keyed_call *call, bool table_is_free, double ms, char *text,
+                     size_t bytes)
 {
 	const struct run *run = call->first;
 	char missing[192];
@@ -136,6 +145,13 @@ static void describe(struct choir_comm *comm, const struct keyed_call *call, dou
 		    comm->name, comm->rank, run->name, ms / 1e3, teller(comm), call->text);
 		return;
 	}
+	if (!table_is_free) {
+		snprintf(text, bytes,
+		         "%s: rank %d: %s: after %.1f s the key '%s' is not next: a rank of this node holds the table "
+		         "of keys",
+		         comm->name, comm->rank, run->name, ms / 1e3, call->text);
+		return;
+	}
 	list_missing(comm, call, missing, sizeof missing);
 	snprintf(text, bytes, "%s: rank %d: %s: after %.1f s %s not made the call of key '%s'", comm->name, comm->rank,
 	         run->name, ms / 1e3, missing, call->text);
@@ -145,8 +161,8 @@ static void describe(struct choir_comm *comm, const struct keyed_call *call, dou
 static choir_status look_at(struct choir_comm *comm, struct keyed_call *call, int64_t now, char *text, size_t bytes)
 {
 	const struct run *run = call->first;
-	bool dead;
-	double ms;
+	int64_t ms, due_ms;
+	bool dead, table_is_free;
 	int rank;
 
 	if (find_absent(comm, call, &rank, &dead)) {
@@ -156,15 +172,18 @@ static choir_status look_at(struct choir_comm *comm, struct keyed_call *call, in
 	}
 	if (awaits_deps(call, now))
 		return CHOIR_SUCCESS;
-	ms = (double)(now - call->since_ns) / 1e6;
-	ask(comm, call, now, (int64_t)ms);
-	if (ms < (double)comm->warn_ms && ms < (double)run->watch.deadline_ms)
+	ms = (now - call->since_ns) / 1000000;
+	ask(comm, call, now, ms);
+	due_ms = ms < run->watch.deadline_ms && !call->warned ? comm->warn_ms : run->watch.deadline_ms;
+	if (ms < due_ms)
 		return CHOIR_SUCCESS;
-	describe(comm, call, ms, text, bytes);
-	if (ms >= (double)run->watch.deadline_ms)
+	table_is_free = see_key(comm, call);
+	if (!table_is_free && ms < due_ms + TABLE_MS)
+		return CHOIR_SUCCESS; /* who has the table may have lost its core: looks again at the next check */
+	describe(comm, call, table_is_free, (double)ms, text, bytes);
+	if (ms >= run->watch.deadline_ms)
 		return CHOIR_TIMEOUT;
-	if (!call->warned)
-		log_text(LOG_WARNING, "%s", text);
+	log_text(LOG_WARNING, "%s", text);
 	call->warned = true;
 	return CHOIR_SUCCESS;
 }

@@ -50,6 +50,7 @@ struct keyed {
 	uint64_t n_taken;                    /* driver of a node's first rank: those in the node's order */
 	struct key_note *waiting;            /* rank 0's driver: keys that not all nodes have said */
 	int64_t asked_ns;                    /* the driver: the check that asked last; each asks about one key */
+	uint64_t seen[];                     /* the driver: a bit for each rank of the node that had said a key */
 };
 
 /* The link that points to the call of that key, or to NULL.  Under the lock. */

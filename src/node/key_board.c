@@ -28,14 +28,9 @@ struct key_board {
 	_Alignas(64) uint64_t said[];
 };
 
-static size_t words_of(int ranks)
-{
-	return ((size_t)ranks + 63) / 64;
-}
-
 size_t key_board_bytes(int ranks)
 {
-	return sizeof(struct key_board) + KEY_BOARD_KEYS * words_of(ranks) * sizeof(uint64_t);
+	return sizeof(struct key_board) + KEY_BOARD_KEYS * key_board_words(ranks) * sizeof(uint64_t);
 }
 
 static bool try_lock(struct key_board *board)
@@ -58,7 +53,7 @@ static void unlock(struct key_board *board)
 
 static uint64_t *said_of(struct key_board *board, int ranks, uint32_t index)
 {
-	return &board->said[(size_t)(index - 1) * words_of(ranks)];
+	return &board->said[(size_t)(index - 1) * key_board_words(ranks)];
 }
 
 /* The link that points to the key, or the one at the end of its chain. */
@@ -105,7 +100,7 @@ static enum key_said say(struct key_board *board, int ranks, int local_rank, uin
 		slot = &board->keys[index - 1];
 		*slot = (struct board_key){ .key = key };
 		snprintf(slot->text, sizeof slot->text, "%s", text);
-		memset(said_of(board, ranks, index), 0, words_of(ranks) * sizeof(uint64_t));
+		memset(said_of(board, ranks, index), 0, key_board_words(ranks) * sizeof(uint64_t));
 		*link = index;
 	}
 	slot = &board->keys[index - 1];
@@ -152,17 +147,17 @@ bool key_board_next(const struct key_board *board, uint64_t *cursor, uint64_t *k
 	return true;
 }
 
-bool key_board_said(struct key_board *board, int ranks, int local_rank, uint64_t key, bool *known)
+bool key_board_look(struct key_board *board, int ranks, uint64_t key, uint64_t *said)
 {
+	size_t bytes = key_board_words(ranks) * sizeof *said;
 	uint32_t index;
-	bool has;
 
-	*known = false;
+	memset(said, 0xff, bytes);
 	if (!try_lock(board))
 		return false;
 	index = *find(board, key);
-	*known = index != 0;
-	has = index != 0 && said_of(board, ranks, index)[local_rank / 64] >> local_rank % 64 & 1;
+	if (index != 0)
+		memcpy(said, said_of(board, ranks, index), bytes);
 	unlock(board);
-	return has;
+	return true;
 }

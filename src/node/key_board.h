@@ -32,8 +32,12 @@ bool key_board_order(struct key_board *board, uint64_t key);
 /* key_board_next: the next key of the order after *cursor (at first 0); false: there is none yet.  Never waits. */
 bool key_board_next(const struct key_board *board, uint64_t *cursor, uint64_t *key);
 
-/* key_board_said: has the rank said the key, which is not complete?  *known = false: the key is not there.  For error
- * sentences. */
-bool key_board_said(struct key_board *board, int ranks, int local_rank, uint64_t key, bool *known);
+/* key_board_look: said: a bit of [key_board_words] for each rank that has said the key; a complete key is not there, so
+ * all have.  False: another rank has the table, and all bits are set. */
+static inline size_t key_board_words(int ranks)
+{
+	return ((size_t)ranks + 63) / 64;
+}
+bool key_board_look(struct key_board *board, int ranks, uint64_t key, uint64_t *said);
 
 #endif

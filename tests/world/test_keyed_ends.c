@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Keyed calls at their ends: a call that is refused is so with all its parts, destroy waits for a call that is being
- * made, and a rank that does not read the order of keys stops it. */
+ * made, a rank that does not read the order of keys stops it, and deadlines name who stopped. */
+#include "base/wait.h"
 #include "exec/engine.h"
 #include "exec/keyed.h"
 #include "exec/keyed_state.h"
@@ -212,6 +213,59 @@ static void test_order_is_read(void **state)
 	free(sums);
 }
 
+/* --- the table of keys is busy --- */
+
+static void take_engine(choir_comm *comm)
+{
+	while (!engine_enter(&comm->engine))
+		;
+}
+
+/* Rank 1 never makes the call, and has the table as rank 0's deadline passes, for one check or for ever. */
+static void table_is_busy(struct world *world, int rank, choir_comm *comm, void *for_ever)
+{
+	_Atomic uint32_t *lock = (_Atomic uint32_t *)(void *)comm->keyed->board;
+	choir_call call = with_key("sum");
+	choir_event *event = NULL;
+	struct run *ordered = NULL, *ended = NULL;
+	int64_t end_ns;
+
+	if (rank == 0) {
+		take_engine(comm); /* so that nobody else drives or checks */
+		OK(choir_barrier(comm, &call, &event));
+		(void)keyed_drive(comm, &ordered, &ended);
+		end_ns = wait_now_ns() + 60000 * INT64_C(1000000);
+		atomic_store(lock, 1);
+		keyed_check(comm, end_ns);
+		CHECK(!comm_has_failed(comm));
+		if (for_ever == NULL)
+			atomic_store(lock, 0);
+		keyed_check(comm, end_ns + (for_ever == NULL ? 1 : 1000000000));
+		CHECK(comm_has_failed(comm));
+		atomic_store(lock, 0);
+		engine_leave(&comm->engine);
+		IS(choir_event_wait(event, -1), CHOIR_TIMEOUT);
+		CHECK(says(choir_event_error(event), for_ever == NULL ? "rank 1 has not made the call of key 'sum'"
+		                                                      : "'sum' is not next|holds the table of keys"));
+		choir_event_release(event);
+	}
+	line_up();
+}
+
+static void test_table_is_busy(void **state)
+{
+	choir_comm_config config = keyed_config(0);
+	int for_ever = 1;
+
+	(void)state;
+	line_up_begin(2);
+	world_run(2, &config, table_is_busy, NULL);
+	world_run(2, &config, table_is_busy, &for_ever);
+	line_up_end();
+}
+
+/* --- the first rank of a node stands still --- */
+
 /* Rank 2, the first of its node, says the key and stands still before it is told that the key is next.  Rank 3 names
  * it, not the ranks of the other node, which have begun. */
 static void first_stands_still(struct world *world, int rank, choir_comm *comm, void *unused)
@@ -228,8 +282,7 @@ static void first_stands_still(struct world *world, int rank, choir_comm *comm, 
 		line_up();
 	OK(choir_allreduce(comm, choir_host(&send), choir_host(&recv), 1, CHOIR_I32, CHOIR_OP_SUM, &call, &event));
 	if (rank == 2) {
-		while (!engine_enter(&comm->engine))
-			;
+		take_engine(comm);
 		(void)keyed_drive(comm, &ordered, &ended);
 		CHECK(ordered == NULL && ended == NULL);
 		line_up();
@@ -259,6 +312,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_all_parts_or_none),
 		                            cmocka_unit_test(test_destroy_waits), cmocka_unit_test(test_order_is_read),
+		                            cmocka_unit_test(test_table_is_busy),
 		                            cmocka_unit_test(test_first_rank_is_named) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
