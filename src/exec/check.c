@@ -17,7 +17,7 @@
 enum { CHECK_MOST = 1024 }; /* runs that a check looks at, beside those that can move */
 enum { SIGN_MOST = 64 };    /* runs whose ranks get signs */
 
-/* Tells the other ranks for whom the oldest call that waits for somebody waits. */
+/* Tells the other ranks for whom the oldest call that waits for somebody waits, else the oldest that is held back. */
 static void give_sign(struct choir_comm *comm, int64_t now)
 {
 	int target = -1;
@@ -25,6 +25,8 @@ static void give_sign(struct choir_comm *comm, int64_t now)
 	for (struct run *run = comm->engine.flight.eligible; run != NULL && target < 0; run = run->next_eligible)
 		if (run_is_active(run))
 			target = late_most_silent(run, now);
+	if (target < 0 && comm->keyed != NULL)
+		target = keyed_awaited(comm->keyed);
 	liveness_publish(comm, target, now);
 }
 

@@ -38,6 +38,9 @@ void keyed_check(struct choir_comm *comm, int64_t now_ns);
 /* keyed_is_late: had a held call waited for LIVENESS_SIGN_MS at the last slow check?  The driver only. */
 bool keyed_is_late(const struct keyed *keyed);
 
+/* keyed_awaited: the rank that such a call waited for then, -1: none or not known.  The driver only. */
+int keyed_awaited(const struct keyed *keyed);
+
 /* keyed_deliver (in keyed_notes.c): a message WIRE_KEY.  Under the messenger's lock. */
 void keyed_deliver(struct choir_comm *comm, const struct wire_header *header);
 

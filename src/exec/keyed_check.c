@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "exec/gone.h"
 #include "exec/keyed_state.h"
+#include "exec/late.h"
 #include "exec/liveness.h"
 #include "node/key_board.h"
 
@@ -25,7 +26,7 @@ static bool was_seen(const struct choir_comm *comm, int local_rank)
 }
 
 /* Has the rank made the call, or is that not known?  After see_key. */
-static bool may_have_made(struct choir_comm *comm, const struct keyed_call *call, int rank)
+static bool may_have_made(const struct choir_comm *comm, const struct keyed_call *call, int rank)
 {
 	if (comm_is_near(comm, rank))
 		return was_seen(comm, comm->layout.local_rank_of[rank]);
@@ -103,6 +104,11 @@ static bool find_absent(struct choir_comm *comm, const struct keyed_call *call, 
 	return false;
 }
 
+static int64_t waited_ms(const struct keyed_call *call, int64_t now)
+{
+	return (now - call->since_ns) / 1000000;
+}
+
 /* The clock starts when the call's deps are complete. */
 static bool awaits_deps(struct keyed_call *call, int64_t now)
 {
@@ -120,6 +126,48 @@ static int teller(const struct choir_comm *comm)
 	int first = comm_rank_at(comm, 0);
 
 	return first != comm->rank ? first : 0;
+}
+
+/* Has the first rank of this node given no sign for so long that it has stopped, so that no rank of the node is told?
+ */
+static bool teller_is_silent(const struct choir_comm *comm, const struct keyed_call *call, int64_t now)
+{
+	int first = comm_rank_at(comm, 0);
+
+	return comm->layout.n_nodes > 1 && comm->rank != first &&
+	       liveness_silence_ns(comm, first, now) >= late_silence_ns(waited_ms(call, now));
+}
+
+/* The first other rank of this node, else of the others, that has not made the call, as far as is known; -1: none.
+ * After see_key. */
+static int first_missing(const struct choir_comm *comm, const struct keyed_call *call)
+{
+	int far = -1;
+
+	for (int rank = 0; rank < comm->n; rank++) {
+		if (rank == comm->rank || may_have_made(comm, call, rank))
+			continue;
+		if (comm_is_near(comm, rank))
+			return rank;
+		if (far < 0)
+			far = rank;
+	}
+	return far;
+}
+
+/* The rank that keeps the key from being next, as far as is known; -1: not known. */
+static int awaited_by(struct choir_comm *comm, const struct keyed_call *call, int64_t now)
+{
+	int rank = -1;
+
+	if (!call->said)
+		return -1;
+	(void)see_key(comm, call);
+	if (!call->begun && !teller_is_silent(comm, call, now))
+		rank = first_missing(comm, call);
+	if (rank < 0 && comm->layout.n_nodes > 1 && teller(comm) != comm->rank)
+		rank = teller(comm);
+	return rank;
 }
 
 /* table_is_free: see_key has just succeeded. */
@@ -172,7 +220,7 @@ static choir_status look_at(struct choir_comm *comm, struct keyed_call *call, in
 	}
 	if (awaits_deps(call, now))
 		return CHOIR_SUCCESS;
-	ms = (now - call->since_ns) / 1000000;
+	ms = waited_ms(call, now);
 	ask(comm, call, now, ms);
 	due_ms = ms < run->watch.deadline_ms && !call->warned ? comm->warn_ms : run->watch.deadline_ms;
 	if (ms < due_ms)
@@ -193,22 +241,29 @@ bool keyed_is_late(const struct keyed *keyed)
 	return keyed->late && keyed_holds(keyed);
 }
 
+int keyed_awaited(const struct keyed *keyed)
+{
+	return keyed_is_late(keyed) ? keyed->awaited : -1;
+}
+
 void keyed_check(struct choir_comm *comm, int64_t now_ns)
 {
 	struct keyed *keyed = comm->keyed;
 	choir_status st = CHOIR_SUCCESS;
+	const struct keyed_call *oldest = NULL;
 	char text[ERROR_TEXT_BYTES];
-	bool late = false;
 
 	pthread_mutex_lock(&keyed->lock);
 	for (size_t b = 0; b < KEYED_BUCKETS; b++)
 		for (struct keyed_call *call = keyed->buckets[b]; call != NULL; call = call->next)
 			if (st == CHOIR_SUCCESS && call->first != NULL) {
 				st = look_at(comm, call, now_ns, text, sizeof text);
-				late |= now_ns - call->since_ns >= LIVENESS_SIGN_MS * 1000000;
+				if (oldest == NULL || call->since_ns < oldest->since_ns)
+					oldest = call;
 			}
+	keyed->late = oldest != NULL && waited_ms(oldest, now_ns) >= LIVENESS_SIGN_MS;
+	keyed->awaited = keyed->late ? awaited_by(comm, oldest, now_ns) : -1;
 	pthread_mutex_unlock(&keyed->lock);
-	keyed->late = late;
 	if (st != CHOIR_SUCCESS)
 		comm_fail(comm, st, text);
 }

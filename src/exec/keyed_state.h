@@ -43,6 +43,7 @@ struct keyed {
 	size_t n_made;
 	struct key_board *board;
 	bool late;                           /* the driver: a held call has waited for LIVENESS_SIGN_MS */
+	int awaited;                         /* the driver: a rank that such a call waits for, -1: not known */
 	uint64_t n_said, cursor;             /* the driver: keys that this rank has said; read of the order */
 	struct key_note *notes, **notes_end; /* arrived, oldest first */
 	_Atomic int n_notes;                 /* looked at without the lock */

@@ -17,9 +17,9 @@ int64_t late_waited_ms(const struct run *run, int64_t now)
 
 /* A rank without a sign for so long has stopped.  Signs come every 20 ms, of a rank that gets a core; a call that has
  * waited for long can afford to be sure. */
-static int64_t silence_ns(const struct run *run, int64_t now)
+int64_t late_silence_ns(int64_t waited_ms)
 {
-	return max_i64(SILENCE_MS, min_i64(late_waited_ms(run, now) / 4, SURE_MS)) * 1000000;
+	return max_i64(SILENCE_MS, min_i64(waited_ms / 4, SURE_MS)) * 1000000;
 }
 
 int late_most_silent(struct run *run, int64_t now)
@@ -52,7 +52,7 @@ static bool is_absent(const struct run *run, int rank)
 
 static bool is_silent(const struct run *run, int rank, int64_t now)
 {
-	return liveness_silence_ns(run->comm, rank, now) >= silence_ns(run, now);
+	return liveness_silence_ns(run->comm, rank, now) >= late_silence_ns(late_waited_ms(run, now));
 }
 
 static int first_absent(const struct run *run)
@@ -71,7 +71,8 @@ static int find_culprit(struct run *run, int64_t now)
 
 	if (direct < 0 || (absent >= 0 && is_silent(run, absent, now)))
 		return direct < 0 ? -1 : absent;
-	return liveness_culprit(run->comm, absent >= 0 ? absent : direct, now, silence_ns(run, now));
+	return liveness_culprit(run->comm, absent >= 0 ? absent : direct, now,
+	                        late_silence_ns(late_waited_ms(run, now)));
 }
 
 /* Are other ranks as late as this one? */

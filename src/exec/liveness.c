@@ -150,7 +150,7 @@ static struct wire_header here(struct choir_comm *comm)
 {
 	struct wire_header header = { .kind = WIRE_HERE, .key = started(comm) };
 
-	if (comm->engine.flight.all != NULL) /* else that is about a call which is over */
+	if (atomic_load(&comm->submission.unfinished) > 0) /* else that is about a call which is over */
 		header.tag = atomic_load(&comm_control(comm, comm->local_rank)->waits_for);
 	return header;
 }

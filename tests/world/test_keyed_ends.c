@@ -266,22 +266,36 @@ static void test_table_is_busy(void **state)
 
 /* --- the first rank of a node stands still --- */
 
-/* Rank 2, the first of its node, says the key and stands still before it is told that the key is next.  Rank 3 names
- * it, not the ranks of the other node, which have begun. */
-static void first_stands_still(struct world *world, int rank, choir_comm *comm, void *unused)
+struct still {
+	int n, per_node;
+	int timed; /* the rank whose deadline passes */
+};
+
+static choir_status start_still(choir_comm *comm, const struct still *still, int32_t *x, int rank,
+                                choir_event **event_p)
 {
 	choir_call call = with_key("sum");
-	int32_t send = 1, recv = 0;
+
+	call.deadline_ms = rank == still->timed ? 1000 : 0;
+	return choir_allreduce(comm, choir_host(&x[0]), choir_host(&x[1]), 1, CHOIR_I32, CHOIR_OP_SUM, &call, event_p);
+}
+
+/* The first rank of the second node says the key and stands still before it is told that the key is next.  It is named,
+ * not the ranks of the other node, which have begun, nor those of its node, which wait for it. */
+static void first_stands_still(struct world *world, int rank, choir_comm *comm, void *still_p)
+{
+	const struct still *still = still_p;
+	int first = still->per_node;
+	int32_t x[2] = { 1, 0 };
 	choir_event *event = NULL;
 	struct run *ordered = NULL, *ended = NULL;
 	choir_status st;
+	char wanted[40];
 
-	(void)unused;
-	call.deadline_ms = rank == 3 ? 2000 : 0;
-	if (rank != 2)
+	if (rank != first)
 		line_up();
-	OK(choir_allreduce(comm, choir_host(&send), choir_host(&recv), 1, CHOIR_I32, CHOIR_OP_SUM, &call, &event));
-	if (rank == 2) {
+	OK(start_still(comm, still, x, rank, &event));
+	if (rank == first) {
 		take_engine(comm);
 		(void)keyed_drive(comm, &ordered, &ended);
 		CHECK(ordered == NULL && ended == NULL);
@@ -290,30 +304,74 @@ static void first_stands_still(struct world *world, int rank, choir_comm *comm, 
 		engine_leave(&comm->engine);
 	}
 	st = choir_event_wait(event, -1);
-	if (rank == 3 && (st != CHOIR_TIMEOUT || strstr(choir_last_error(), "rank 2 has not passed on") == NULL))
+	snprintf(wanted, sizeof wanted, rank == 0 ? "waits for rank %d " : "rank %d has not passed on", first);
+	if (rank == still->timed && (st != CHOIR_TIMEOUT || !says(choir_last_error(), wanted)))
 		world_fail(world, rank, "%s: %s", choir_status_name(st), choir_last_error());
 	CHECK(st != CHOIR_SUCCESS);
-	if (rank != 2)
+	if (rank != first)
 		line_up();
 	choir_event_release(event);
 }
 
 static void test_first_rank_is_named(void **state)
 {
-	choir_comm_config config = keyed_config(2);
+	static const struct still cases[] = {
+		{ .n = 4, .per_node = 2, .timed = 3 },
+		{ .n = 4, .per_node = 2, .timed = 0 },
+	};
 
 	(void)state;
-	line_up_begin(4);
-	world_run(4, &config, first_stands_still, NULL);
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		choir_comm_config config = keyed_config(cases[i].per_node);
+		struct still still = cases[i];
+
+		line_up_begin(still.n);
+		world_run(still.n, &config, first_stands_still, &still);
+		line_up_end();
+	}
+}
+
+/* Rank 0 receives from rank 1, which first waits for a call of a key that rank 2 never makes: that one is named. */
+static void sender_is_held(struct world *world, int rank, choir_comm *comm, void *unused)
+{
+	choir_call held = with_key("held"), timed = CHOIR_CALL_INIT;
+	choir_event *event = NULL;
+	int32_t x = 0;
+
+	(void)unused;
+	held.deadline_ms = 3000; /* asks other nodes after a sixteenth of it */
+	timed.deadline_ms = 1000;
+	line_up();
+	if (rank < 2)
+		OK(choir_barrier(comm, &held, &event));
+	if (rank == 0)
+		SAYS(choir_recv(comm, choir_host(&x), 1, CHOIR_I32, 1, &timed, NULL), CHOIR_TIMEOUT,
+		     "waits for rank 2 ");
+	if (rank < 2)
+		IS(choir_event_wait(event, -1), CHOIR_TIMEOUT);
+	line_up();
+	choir_event_release(event);
+}
+
+static void test_held_sender(void **state)
+{
+	(void)state;
+	line_up_begin(3);
+	for (int per_node = 0; per_node <= 2; per_node += 2) {
+		choir_comm_config config = keyed_config(per_node);
+
+		world_run(3, &config, sender_is_held, NULL);
+	}
 	line_up_end();
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_all_parts_or_none),
-		                            cmocka_unit_test(test_destroy_waits), cmocka_unit_test(test_order_is_read),
-		                            cmocka_unit_test(test_table_is_busy),
-		                            cmocka_unit_test(test_first_rank_is_named) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_all_parts_or_none),   cmocka_unit_test(test_destroy_waits),
+		cmocka_unit_test(test_order_is_read),       cmocka_unit_test(test_table_is_busy),
+		cmocka_unit_test(test_first_rank_is_named), cmocka_unit_test(test_held_sender)
+	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();
