@@ -8,7 +8,8 @@
  * call.  Between nodes the rank that completes a key on its node tells rank 0 (WIRE_KEY), which orders the keys that
  * all nodes have said and tells the first rank of each node, which writes the node's order.  A rank that waits for long
  * asks the ranks of other nodes who has made the call, so that the others can be named; if one of these has begun it,
- * all have made it, and who should have told this node is named.  Only drivers do any of this.
+ * all have made it, and who should have told this node is named.  So is the first rank of a node that has said the key
+ * and gives no sign, as the ranks of other nodes answer only while they wait.  Only drivers do any of this.
  */
 #ifndef EXEC_KEYED_H
 #define EXEC_KEYED_H

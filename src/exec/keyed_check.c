@@ -34,7 +34,7 @@ static bool may_have_made(const struct choir_comm *comm, const struct keyed_call
 }
 
 /* "rank 3 has", "ranks 1 3 have".  After see_key. */
-static void list_missing(struct choir_comm *comm, const struct keyed_call *call, char *text, size_t bytes)
+static void list_missing(const struct choir_comm *comm, const struct keyed_call *call, char *text, size_t bytes)
 {
 	int n = 0, at = 0;
 	char ranks[128] = "";
@@ -170,11 +170,21 @@ static int awaited_by(struct choir_comm *comm, const struct keyed_call *call, in
 	return rank;
 }
 
+/* Where the node has said the key, its first rank holds the call until it has passed on that the key is next, and gives
+ * signs meanwhile: has it stopped?  After see_key. */
+static bool teller_has_stopped(const struct choir_comm *comm, const struct keyed_call *call, int64_t now)
+{
+	int missing = first_missing(comm, call);
+
+	return (missing < 0 || !comm_is_near(comm, missing)) && teller_is_silent(comm, call, now);
+}
+
 /* table_is_free: see_key has just succeeded. */
-static void describe(struct choir_comm *comm, const struct keyed_call *call, bool table_is_free, double ms, char *text,
-                     size_t bytes)
+static void describe(const struct choir_comm *comm, const struct keyed_call *call, bool table_is_free, int64_t now,
+                     char *text, size_t bytes)
 {
 	const struct run *run = call->first;
+	double ms = (double)waited_ms(call, now);
 	char missing[192];
 
 	if (!call->said) {
@@ -200,9 +210,24 @@ static void describe(struct choir_comm *comm, const struct keyed_call *call, boo
 		         comm->name, comm->rank, run->name, ms / 1e3, call->text);
 		return;
 	}
+	if (teller_has_stopped(comm, call, now)) {
+		snprintf(text, bytes,
+		         "%s: rank %d: %s: after %.1f s rank %d has not passed on whether the key '%s' is next, and "
+		         "gives no sign",
+		         comm->name, comm->rank, run->name, ms / 1e3, teller(comm), call->text);
+		return;
+	}
 	list_missing(comm, call, missing, sizeof missing);
 	snprintf(text, bytes, "%s: rank %d: %s: after %.1f s %s not made the call of key '%s'", comm->name, comm->rank,
 	         run->name, ms / 1e3, missing, call->text);
+}
+
+/* Has this rank read the order of keys?  What it has not read may begin the call. */
+static bool order_is_read(const struct keyed *keyed)
+{
+	uint64_t cursor = keyed->cursor, key;
+
+	return !key_board_next(keyed->board, &cursor, &key);
 }
 
 /* The failure that the call gives the comm, SUCCESS if none. */
@@ -223,12 +248,12 @@ static choir_status look_at(struct choir_comm *comm, struct keyed_call *call, in
 	ms = waited_ms(call, now);
 	ask(comm, call, now, ms);
 	due_ms = ms < run->watch.deadline_ms && !call->warned ? comm->warn_ms : run->watch.deadline_ms;
-	if (ms < due_ms)
+	if (ms < due_ms || !order_is_read(comm->keyed))
 		return CHOIR_SUCCESS;
 	table_is_free = see_key(comm, call);
 	if (!table_is_free && ms < due_ms + TABLE_MS)
 		return CHOIR_SUCCESS; /* who has the table may have lost its core: looks again at the next check */
-	describe(comm, call, table_is_free, (double)ms, text, bytes);
+	describe(comm, call, table_is_free, now, text, bytes);
 	if (ms >= run->watch.deadline_ms)
 		return CHOIR_TIMEOUT;
 	log_text(LOG_WARNING, "%s", text);

@@ -245,7 +245,7 @@ static void test_never_made(void **state)
 {
 	static const struct {
 		int n, ranks_per_node, lost;
-	} worlds[] = { { 3, 0, 1 }, { 3, 1, 1 }, { 3, 1, 0 }, { 5, 2, 3 } };
+	} worlds[] = { { 3, 0, 1 }, { 3, 1, 1 }, { 3, 1, 0 }, { 4, 2, 1 }, { 5, 2, 3 } };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof worlds / sizeof *worlds; i++) {
