@@ -15,10 +15,11 @@
 
 enum { BYTES = 4096, NEVER = 1000 };
 
-static int good_copies = NEVER, good_markers = NEVER; /* until all fail */
-static int under_way;                                 /* copies whose end nobody has awaited */
+/* Ranks that are threads share these. */
+static _Atomic int good_copies = NEVER, good_markers = NEVER; /* until all fail */
+static _Atomic int under_way;                                 /* copies whose end nobody has awaited */
 
-static bool fails(int *good)
+static bool fails(_Atomic int *good)
 {
 	return *good == 0 || (*good)-- == 0;
 }
