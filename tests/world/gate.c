@@ -82,14 +82,10 @@ bool sum_works(choir_comm *comm, size_t count)
 
 bool says(const char *text, const char *words)
 {
-	char word[128];
-
 	while (*words != '\0') {
 		size_t n = strcspn(words, "|");
 
-		memcpy(word, words, n);
-		word[n] = '\0';
-		if (strstr(text, word) == NULL)
+		if (memmem(text, strlen(text), words, n) == NULL)
 			return false;
 		words += n + (words[n] == '|');
 	}
