@@ -265,7 +265,7 @@ choir_status choir_comm_destroy(choir_comm *comm)
 		progress_drain(comm, NEWS_MS);
 		share_settle(SETTLE_MS);
 	}
-	comm_discard(comm, NULL);
+	comm_discard(comm);
 	return st;
 }
 

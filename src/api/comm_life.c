@@ -297,19 +297,17 @@ void comm_discard_told(choir_status status, size_t n, struct choir_comm *const *
 		if (comms[i] == NULL)
 			continue;
 		snprintf(why, sizeof why, "%s: rank %d: %.400s", comms[i]->name, comms[i]->rank, failure.text);
-		comm_discard(comms[i], why);
+		comm_fail(comms[i], status, why);
+		progress_drain(comms[i], NEWS_MS);
+		comm_discard(comms[i]);
 	}
 	(void)error_again(&failure);
 }
 
-void comm_discard(struct choir_comm *comm, const char *why)
+void comm_discard(struct choir_comm *comm)
 {
 	if (comm == NULL)
 		return;
-	if (why != NULL) {
-		comm_fail(comm, CHOIR_ABORTED, why);
-		progress_drain(comm, NEWS_MS);
-	}
 	if (comm->listing.listed)
 		progress_remove(comm);
 	comm_close(comm);

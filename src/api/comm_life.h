@@ -17,12 +17,11 @@ enum { NEWS_MS = 1000 }; /* for the news that a rank has failed, or goes */
  * silent the second time.  No run is left.  Only the shell remains, for events to point to, and its device. */
 void comm_close(struct choir_comm *comm);
 
-/* comm_discard: ends a comm without calls under way; why: NULL, or what ends it, which its other ranks are told.  NULL
- * is silent. */
-void comm_discard(struct choir_comm *comm, const char *why);
+/* comm_discard: ends a comm without calls under way.  NULL is silent. */
+void comm_discard(struct choir_comm *comm);
 
-/* comm_discard_told: of n comms those that are not NULL, which other ranks may keep; these are told the error that this
- * thread has, and it stays that of the thread, with that status. */
+/* comm_discard_told: of n comms those that are not NULL, which other ranks may keep.  They fail there with the error
+ * that this thread has, and that status; it stays the thread's. */
 void comm_discard_told(choir_status status, size_t n, struct choir_comm *const *comms);
 
 #endif

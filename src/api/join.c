@@ -96,7 +96,7 @@ choir_status join_comms(const struct join *join, choir_comm **comms_out)
 		memset(comms, 0, (size_t)join->n_local * sizeof *comms);
 	}
 	for (int i = 0; comms != NULL && i < join->n_local && st != CHOIR_SUCCESS; i++)
-		comm_discard(comms[i], NULL);
+		comm_discard(comms[i]);
 	bootstrap_end(&bootstrap);
 	free(comms);
 	return st;
