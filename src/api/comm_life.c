@@ -14,6 +14,7 @@
 #include "exec/messages.h"
 #include "exec/prepared.h"
 #include "exec/progress.h"
+#include "exec/relatives.h"
 #include "exec/steps.h"
 #include "exec/submit.h"
 #include "exec/symmetric.h"
@@ -144,6 +145,7 @@ choir_status comm_fill(struct bootstrap *b, int local, struct choir_comm *comm)
 	memcpy(comm->endpoint_of, b->endpoint_of, (size_t)b->n * sizeof *comm->endpoint_of);
 	if (join->config->keyed)
 		TRY(keyed_create(comm, &comm->keyed));
+	TRY(relatives_join(comm, join->parents != NULL ? join->parents[local] : NULL));
 	comm->messenger = messenger_retain(b->messengers[local]);
 	TRY(messenger_attach(comm->messenger, comm->context, comm->rank, messages_deliver, comm));
 	return progress_add(comm);
@@ -257,6 +259,7 @@ static void give_back(struct choir_comm *comm)
 	inbox_fini(&comm->inbox); /* its messages are the messenger's memory */
 	messenger_release(comm->messenger);
 	comm->messenger = NULL;
+	relatives_leave(comm);
 	plan_cache_fini(&comm->plans);
 	rules_free(&comm->rules);
 	symmetric_close(comm);

@@ -11,14 +11,14 @@ struct join {
 	const char *call; /* for messages */
 	const choir_bootstrap *bootstrap;
 	int n_local;
-	choir_device *const *devices;        /* [n_local] */
-	const int *ranks;                    /* [n_local] wanted ranks; NULL = numbered by process */
-	const choir_comm_config *config;     /* never NULL, full size */
-	struct messenger *const *messengers; /* [n_local] inherited (split), with endpoints; NULL = made here */
-	const int *endpoints;                /* [n_local] */
-	const struct layout *parent_nodes;   /* split: ranks of one node of the parent stay together, others apart */
-	const int *members;                  /* split: [ranks] the parent rank of each */
-	const struct process *processes;     /* [processes] their facts, if all know them; NULL = they are gathered */
+	choir_device *const *devices;      /* [n_local] */
+	const int *ranks;                  /* [n_local] wanted ranks; NULL = numbered by process */
+	const choir_comm_config *config;   /* never NULL, full size */
+	choir_comm *const *parents;        /* split: [n_local] of each, whose messenger it inherits; NULL = none */
+	const int *endpoints;              /* split: [n_local] there */
+	const struct layout *parent_nodes; /* split: ranks of one node of the parent stay together, others apart */
+	const int *members;                /* split: [ranks] the parent rank of each */
+	const struct process *processes;   /* [processes] their facts, if all know them; NULL = they are gathered */
 };
 
 /* join_comms: collective over the processes; comms_out[i] is local rank i's.  All or nothing. */

@@ -13,7 +13,7 @@ enum { RING_MOST = 1 << 20, RING_LEAST = 4096, RINGS_TARGET = 16 << 20 };
 static choir_status inherit(struct bootstrap *b)
 {
 	for (int i = 0; i < b->join->n_local; i++)
-		b->messengers[i] = messenger_retain(b->join->messengers[i]);
+		b->messengers[i] = messenger_retain(b->join->parents[i]->messenger);
 	return CHOIR_SUCCESS;
 }
 
@@ -154,7 +154,7 @@ choir_status links_create(struct bootstrap *b)
 {
 	bool all_bring = true;
 
-	if (b->join->messengers != NULL)
+	if (b->join->parents != NULL)
 		return inherit(b);
 	if (b->n_processes == 1)
 		return link_queues(b);

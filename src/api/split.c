@@ -110,7 +110,7 @@ static void find_parties(struct split *split, int n, int color, int my_driver)
 
 struct locals {
 	choir_device **devices;
-	struct messenger **messengers;
+	choir_comm **parents;
 	int *ranks, *endpoints, *index;
 	choir_comm **made;
 	int n;
@@ -126,7 +126,7 @@ static void take_locals(const struct split *split, int color, struct locals *loc
 			if (comm->rank != split->members[m] || split->calls.claims[comm->rank].color != color)
 				continue;
 			locals->devices[locals->n] = comm->device;
-			locals->messengers[locals->n] = comm->messenger;
+			locals->parents[locals->n] = comm;
 			locals->ranks[locals->n] = m;
 			locals->endpoints[locals->n] = comm->endpoint_of[comm->rank];
 			locals->index[locals->n++] = i;
@@ -198,7 +198,7 @@ static choir_status split_color(struct split *split, int color, int my_driver, s
 	join.n_local = locals->n;
 	join.devices = locals->devices;
 	join.ranks = locals->ranks;
-	join.messengers = locals->messengers;
+	join.parents = locals->parents;
 	join.endpoints = locals->endpoints;
 	join.parent_nodes = &parent->layout;
 	join.members = split->members;
@@ -275,12 +275,12 @@ static choir_status split_inside(const struct split_how *how, int n_local, choir
 	choir_comm **out = calloc(2 * mine, sizeof *out); /* and behind it those of the color at hand */
 	int *numbers = calloc(2 * n + 3 * mine, sizeof *numbers);
 	struct locals locals = { .devices = calloc(mine, sizeof *locals.devices),
-		                 .messengers = calloc(mine, sizeof *locals.messengers) };
+		                 .parents = calloc(mine, sizeof *locals.parents) };
 	choir_status st = read_config(how, comms[0], &config);
 
 	split.calls.claims = calloc(n, sizeof *split.calls.claims);
 	split.processes = calloc(n, sizeof *split.processes);
-	if (out == NULL || numbers == NULL || locals.devices == NULL || locals.messengers == NULL ||
+	if (out == NULL || numbers == NULL || locals.devices == NULL || locals.parents == NULL ||
 	    split.calls.claims == NULL || split.processes == NULL)
 		st = error_no_memory("a split", n * sizeof *split.calls.claims);
 	if (st == CHOIR_SUCCESS) {
@@ -299,7 +299,7 @@ static choir_status split_inside(const struct split_how *how, int n_local, choir
 	free(out);
 	free(numbers);
 	free(locals.devices);
-	free(locals.messengers);
+	free(locals.parents);
 	free(split.calls.claims);
 	free(split.processes);
 	return st;

@@ -102,23 +102,17 @@ static bool check_gone(struct run *run)
 {
 	const struct gone *gone = atomic_load_explicit(&run->comm->gone, memory_order_acquire);
 	struct choir_comm *comm = run->comm;
-	char text[ERROR_TEXT_BYTES], called[RUN_TEXT_BYTES], last[RUN_TEXT_BYTES], after[RUN_TEXT_BYTES + 32];
+	char called[RUN_TEXT_BYTES], why[ERROR_TEXT_BYTES];
+	choir_status st;
 
 	while (gone != NULL && !waits_in_vain(run, gone))
 		gone = gone->next;
 	if (gone == NULL)
 		return false;
+	st = gone_failure(gone, why, sizeof why);
 	run_call_text(run, called, sizeof called);
-	if (gone->told.has_record)
-		snprintf(after, sizeof after, "after %s",
-		         record_describe(&gone->last, gone->told.calls - 1, "", last, sizeof last));
-	else if (gone->told.calls == 0)
-		snprintf(after, sizeof after, "before its first collective call");
-	else
-		snprintf(after, sizeof after, "after %llu collective calls", (unsigned long long)gone->told.calls);
-	snprintf(text, sizeof text, "%s: rank %d: %s waits for rank %d, %s %.180s", comm->name, comm->rank, called,
-	         gone->rank, gone->told.ended ? "whose process ended" : "which destroyed its comm", after);
-	comm_fail(comm, gone->told.ended ? CHOIR_PEER_DEAD : CHOIR_ABORTED, text);
+	(void)error_set(st, "%s: rank %d: %s waits for rank %d, %s", comm->name, comm->rank, called, gone->rank, why);
+	comm_fail(comm, st, error_text());
 	return true;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "exec/layout.h"
+#include "exec/relatives.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -115,6 +116,7 @@ static bool set_failure(struct choir_comm *comm, choir_status status, const char
 	first = !comm_has_failed(comm);
 	if (first) {
 		snprintf(comm->failure.text, sizeof comm->failure.text, "%s", text);
+		relatives_tell(comm, status, text); /* before any call returns it */
 		atomic_store_explicit(&comm->failure.status, status, memory_order_release);
 	}
 	pthread_mutex_unlock(&comm->failure.lock);

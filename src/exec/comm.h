@@ -5,6 +5,7 @@
 
 #include "algo/algo.h"
 #include "algo/rules.h"
+#include "base/kept_error.h"
 #include "dev/dev.h"
 #include "exec/engine_state.h"
 #include "exec/inbox.h"
@@ -17,6 +18,7 @@
 
 struct symmetric;
 struct keyed;
+struct relatives;
 
 enum { COMM_SYMMETRIC = 64 /* symmetric allocations */ };
 
@@ -52,6 +54,14 @@ struct comm_failure {
 	_Atomic int status; /* a choir_status */
 	char text[ERROR_TEXT_BYTES];
 	pthread_mutex_t lock;
+};
+
+/* See relatives.h.  Under the lock in `all`, but for that pointer. */
+struct comm_relation {
+	struct relatives *all; /* NULL: none yet, or no more */
+	struct choir_comm *next;
+	struct kept_error failure; /* of one of them */
+	uint64_t calls;            /* collectives that this comm had made before it */
 };
 
 /* Who holds the comm, and who is in a call.  Any thread. */
@@ -125,6 +135,7 @@ struct choir_comm {
 	struct gone *_Atomic gone; /* filled and read like liveness; entries stay; see gone.h */
 	struct symmetric_table symmetric;
 	struct comm_failure failure;
+	struct comm_relation relation;
 	struct comm_uses uses;
 	struct comm_listing listing;
 };

@@ -2,7 +2,10 @@
 #include "exec/gone.h"
 
 #include "exec/comms.h"
+#include "exec/record.h"
+#include "exec/relatives.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,27 +19,76 @@ void gone_fini(struct choir_comm *comm)
 	}
 }
 
+/* How many tags a farewell tells: of a pair with more than WIRE_TAGS none. */
+static size_t told_tags(const struct wire_gone *told)
+{
+	return told->n_tags <= WIRE_TAGS ? told->n_tags : 0;
+}
+
+/* Of a message of so many bytes; NULL: it is none of a farewell, or there is no memory. */
+static struct gone *read_farewell(const void *payload, size_t bytes)
+{
+	struct wire_gone told;
+	size_t tags, more;
+	struct gone *gone;
+
+	if (bytes < sizeof told)
+		return NULL;
+	memcpy(&told, payload, sizeof told);
+	tags = told_tags(&told) * sizeof gone->tags[0];
+	more = bytes - sizeof told;
+	gone = more >= tags ? malloc(sizeof *gone + more + 1) : NULL;
+	if (gone == NULL)
+		return NULL;
+	gone->told = told;
+	gone->n_tags = told_tags(&told);
+	memcpy(gone->tags, (const char *)payload + sizeof told, more);
+	((char *)gone->tags)[more] = '\0';
+	gone->cause_text = (const char *)gone->tags + tags;
+	return gone;
+}
+
 /* Messages are delivered one at a time, so nobody else writes the list. */
 void gone_deliver(struct choir_comm *comm, struct message *message)
 {
 	struct gone *gone;
-	size_t more;
 
-	if (message->header.src < 0 || message->header.src >= comm->n || message->payload_bytes < sizeof gone->told)
+	if (message->header.src < 0 || message->header.src >= comm->n)
 		return;
-	more = message->payload_bytes - sizeof gone->told;
-	gone = malloc(sizeof *gone + more);
-	if (gone == NULL || more % sizeof gone->tags[0] != 0) {
-		free(gone);
+	gone = read_farewell(message_payload(message), message->payload_bytes);
+	if (gone == NULL)
 		return; /* who waits for that rank has his deadline */
-	}
 	gone->rank = message->header.src;
 	gone->last = message->header.record;
-	memcpy(&gone->told, message_payload(message), sizeof gone->told);
-	gone->n_tags = more / sizeof gone->tags[0];
-	memcpy(gone->tags, (const char *)message_payload(message) + sizeof gone->told, more);
+	gone->cause = (choir_status)message->header.key;
 	gone->next = atomic_load_explicit(&comm->gone, memory_order_relaxed);
 	atomic_store_explicit(&comm->gone, gone, memory_order_release);
+}
+
+static void describe_last(const struct gone *gone, char *text, size_t bytes)
+{
+	char last[RUN_TEXT_BYTES];
+
+	if (gone->told.has_record)
+		snprintf(text, bytes, "after %s",
+		         record_describe(&gone->last, gone->told.calls - 1, "", last, sizeof last));
+	else if (gone->told.calls == 0)
+		snprintf(text, bytes, "before its first collective call");
+	else
+		snprintf(text, bytes, "after %llu collective calls", (unsigned long long)gone->told.calls);
+}
+
+choir_status gone_failure(const struct gone *gone, char *text, size_t bytes)
+{
+	char after[RUN_TEXT_BYTES + 32];
+	bool caused = gone->cause != CHOIR_SUCCESS;
+
+	describe_last(gone, after, sizeof after);
+	snprintf(text, bytes, "%s %.180s%s%s", gone->told.ended ? "whose process ended" : "which destroyed its comm",
+	         after, caused ? "; another of its comms had failed: " : "", caused ? gone->cause_text : "");
+	if (gone->told.ended)
+		return CHOIR_PEER_DEAD;
+	return caused ? gone->cause : CHOIR_ABORTED;
 }
 
 bool gone_pair_calls(const struct gone *gone, uint32_t tag, bool sends, uint64_t *calls_p)
@@ -90,20 +142,23 @@ static bool last_record(const struct choir_comm *comm, uint64_t calls, struct ca
 struct farewell {
 	struct wire_gone told;
 	struct wire_tagged tags[WIRE_TAGS];
+	char cause[ERROR_TEXT_BYTES]; /* its place where all tags are told */
 };
 
-/* Under submission.lock.  Of a pair with more than WIRE_TAGS tags none is told. */
-static choir_status say_to(struct choir_comm *comm, int rank, struct farewell *words, struct wire_header *header)
+/* Under submission.lock. */
+static choir_status say_to(struct choir_comm *comm, int rank, const char *cause, struct farewell *words,
+                           struct wire_header *header)
 {
 	const struct submission *submission = &comm->submission;
 	struct wire_gone *told = &words->told;
-	size_t n;
+	size_t bytes = strlen(cause), at;
 
 	told->sent = submission->sent[rank];
 	told->received = submission->received[rank];
 	told->n_tags = tagged_copy(&submission->tagged, rank, words->tags, WIRE_TAGS);
-	n = told->n_tags <= WIRE_TAGS ? told->n_tags : 0;
-	return comm_send(comm, rank, header, words, sizeof *told + n * sizeof *words->tags);
+	at = sizeof *told + told_tags(told) * sizeof *words->tags;
+	memcpy((char *)words + at, cause, bytes);
+	return comm_send(comm, rank, header, words, at + bytes);
 }
 
 void gone_say(struct choir_comm *comm, bool process_ends)
@@ -111,13 +166,18 @@ void gone_say(struct choir_comm *comm, bool process_ends)
 	struct submission *submission = &comm->submission;
 	struct farewell words = { .told = { .ended = process_ends } };
 	struct wire_header header = { .kind = WIRE_GONE };
+	struct kept_error cause;
 
 	pthread_mutex_lock(&submission->lock); /* other threads may still number calls where the process ends */
 	words.told.calls = submission->next_seq;
 	words.told.has_record = last_record(comm, words.told.calls, &header.record);
+	relatives_failure(comm, words.told.calls, &cause);
+	header.key = cause.status;
 	for (int rank = 0; rank < comm->n; rank++) {
-		choir_status st = is_told(comm, rank) ? say_to(comm, rank, &words, &header) : CHOIR_SUCCESS;
+		choir_status st = CHOIR_SUCCESS;
 
+		if (is_told(comm, rank))
+			st = say_to(comm, rank, cause.text, &words, &header);
 		if (st != CHOIR_SUCCESS && st != CHOIR_PEER_DEAD)
 			break; /* the transport is gone: the others have their deadlines */
 	}

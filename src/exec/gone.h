@@ -12,6 +12,8 @@ struct gone {
 	int rank;
 	struct wire_gone told;
 	struct call_record last; /* its last collective, where told.has_record says so */
+	choir_status cause;      /* another of its comms had failed so; SUCCESS = none had */
+	const char *cause_text;  /* behind the tags */
 	size_t n_tags;           /* in `tags` */
 	struct wire_tagged tags[];
 };
@@ -23,6 +25,10 @@ void gone_deliver(struct choir_comm *comm, struct message *message);
 
 /* gone_find: what that rank told; NULL: nothing yet. */
 const struct gone *gone_find(const struct choir_comm *comm, int rank);
+
+/* gone_failure: the status of a call that waits for that rank in vain; text: "which destroyed its comm after allreduce
+ * #7 (...); another of its comms had failed: ...". */
+choir_status gone_failure(const struct gone *gone, char *text, size_t bytes);
 
 /* gone_pair_calls: how many sends (else recvs) with that tag it has made to this rank; false: unknown. */
 bool gone_pair_calls(const struct gone *gone, uint32_t tag, bool sends, uint64_t *calls_p);

@@ -90,16 +90,18 @@ static bool may_come(const struct choir_comm *comm, int rank)
 }
 
 /* A rank that will not make the call, if one is known. */
-static bool find_absent(struct choir_comm *comm, const struct keyed_call *call, int *rank_p, bool *dead)
+static bool find_absent(struct choir_comm *comm, const struct keyed_call *call, int *rank_p)
 {
+	bool dead;
+
 	for (int i = 0; i < comm->node_size; i++) {
 		*rank_p = comm_rank_at(comm, i);
 		/* Who died with the table in its hands keeps it. */
-		if (is_gone(comm, *rank_p, dead) && (call->said ? see_key(comm, call) && !was_seen(comm, i) : *dead))
+		if (is_gone(comm, *rank_p, &dead) && (call->said ? see_key(comm, call) && !was_seen(comm, i) : dead))
 			return true;
 	}
 	for (*rank_p = 0; *rank_p < comm->n && comm->layout.n_nodes > 1; ++*rank_p)
-		if (!comm_is_near(comm, *rank_p) && is_gone(comm, *rank_p, dead) && !may_come(comm, *rank_p))
+		if (!comm_is_near(comm, *rank_p) && is_gone(comm, *rank_p, &dead) && !may_come(comm, *rank_p))
 			return true;
 	return false;
 }
@@ -230,19 +232,28 @@ static bool order_is_read(const struct keyed *keyed)
 	return !key_board_next(keyed->board, &cursor, &key);
 }
 
+/* The failure of a call that this rank will not make. */
+static choir_status absent(struct choir_comm *comm, const struct keyed_call *call, int rank, char *text, size_t bytes)
+{
+	const struct gone *gone = gone_find(comm, rank);
+	char why[ERROR_TEXT_BYTES] = "which is dead";
+	choir_status st = gone != NULL ? gone_failure(gone, why, sizeof why) : CHOIR_PEER_DEAD;
+
+	snprintf(text, bytes, "%s: rank %d: %s waits for a call of key '%s' by rank %d, %s", comm->name, comm->rank,
+	         call->first->name, call->text, rank, why);
+	return st;
+}
+
 /* The failure that the call gives the comm, SUCCESS if none. */
 static choir_status look_at(struct choir_comm *comm, struct keyed_call *call, int64_t now, char *text, size_t bytes)
 {
 	const struct run *run = call->first;
 	int64_t ms, due_ms;
-	bool dead, table_is_free;
+	bool table_is_free;
 	int rank;
 
-	if (find_absent(comm, call, &rank, &dead)) {
-		snprintf(text, bytes, "%s: rank %d: %s waits for a call of key '%s' by rank %d, %s", comm->name,
-		         comm->rank, run->name, call->text, rank, dead ? "which is dead" : "which destroyed its comm");
-		return dead ? CHOIR_PEER_DEAD : CHOIR_ABORTED;
-	}
+	if (find_absent(comm, call, &rank))
+		return absent(comm, call, rank, text, bytes);
 	if (awaits_deps(call, now))
 		return CHOIR_SUCCESS;
 	ms = waited_ms(call, now);

@@ -45,7 +45,8 @@ enum wire_key {
 };
 
 /* The calls that a rank has made when it destroys its comm or its process ends.  The header's record is that of its
- * last collective, if known. */
+ * last collective, if known; its key the status of a failure of another comm that came after that one, SUCCESS if there
+ * is none.  Its sentence is the end of the payload. */
 struct wire_gone {
 	uint64_t calls;          /* collectives */
 	uint64_t sent, received; /* send and recv calls with the rank that gets this message */

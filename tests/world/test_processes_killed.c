@@ -33,6 +33,29 @@ static void killed(const struct rank *me, int per_node)
 	choir_comm_destroy(comm);
 }
 
+/* Rank 2 is killed.  Rank 1 learns that in a call of a split's comm, and destroys all its comms; rank 0, which waits
+ * for it in the parent, is told the cause. */
+static void killed_beside(const struct rank *me, int per_node)
+{
+	choir_comm *parent, *child;
+	int32_t value = 0;
+
+	processes_create(me, 1, per_node, 30000, &parent);
+	MUST(choir_comm_split(parent, 0, 0, &child) == CHOIR_SUCCESS);
+	meeting_wait(me->meeting);
+	if (me->rank == 2)
+		raise(SIGKILL);
+	if (me->rank == 1) {
+		MUST(choir_recv(child, choir_host(&value), 1, CHOIR_I32, 2, NULL, NULL) == CHOIR_PEER_DEAD);
+	} else {
+		MUST(choir_recv(parent, choir_host(&value), 1, CHOIR_I32, 1, NULL, NULL) == CHOIR_PEER_DEAD);
+		MUST(says(choir_last_error(), "waits for rank 1, which destroyed its comm after allgather #|"
+		                              "; another of its comms had failed: |rank 2 is dead, and send/recv #0"));
+	}
+	MUST(choir_comm_destroy(child) == CHOIR_SUCCESS);
+	MUST(choir_comm_destroy(parent) == CHOIR_SUCCESS);
+}
+
 static choir_status sum_in(choir_comm *comm, float *in, float *out, size_t count, choir_event **event_p)
 {
 	for (size_t i = 0; i < count; i++)
@@ -216,6 +239,8 @@ static void test_killed(void **state)
 	processes_run(2, 0, killed, 0);
 	processes_run(3, 0, killed, 0);
 	processes_run(3, 1, killed, 0); /* each rank a node of its own, all on this machine */
+	for (int per_node = 0; per_node <= 2; per_node++)
+		processes_run(3, per_node, killed_beside, 2);
 	processes_run(2, 0, killed_symmetric, 0);
 	processes_run(3, 0, killed_symmetric, 0);
 }

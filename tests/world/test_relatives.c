@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/* A rank that sees a comm fail and destroys the others tells the cause to those who wait for it there. */
+#include "world/gate.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+enum { RANKS = 3, SHORT_MS = 300, LONG_MS = 60000, TAG = 7 };
+
+#define FAILURE "failing: rank 1: send/recv #0 (1 x i32) waits for rank 2"
+#define CAUSE   "; another of its comms had failed: " FAILURE
+
+static choir_comm *split(struct world *world, int rank, choir_comm *parent, const char *name, int keyed)
+{
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+	choir_comm *comm = NULL;
+
+	config.name = name;
+	config.keyed = keyed;
+	OK(choir_comm_split_config(parent, 0, 0, &config, &comm));
+	return comm;
+}
+
+/* Rank 1's recv fails, since rank 2 does not send; the others learn of it from rank 1. */
+static void let_fail(struct world *world, int rank, choir_comm *failing)
+{
+	choir_call call = CHOIR_CALL_INIT;
+	int32_t value = 0;
+
+	call.deadline_ms = SHORT_MS;
+	if (rank == 1)
+		SAYS(choir_recv(failing, choir_host(&value), 1, CHOIR_I32, 2, &call, NULL), CHOIR_TIMEOUT, FAILURE);
+}
+
+/* Rank 1 has sent something with a tag to each, so that its farewell has that too. */
+static void send_with_tag(struct world *world, int rank, choir_comm *comm)
+{
+	choir_call call = CHOIR_CALL_INIT;
+	int32_t value = rank;
+
+	call.tag = TAG;
+	if (rank == 1)
+		for (int to = 0; to < RANKS; to += 2)
+			OK(choir_send(comm, choir_host(&value), 1, CHOIR_I32, to, &call, NULL));
+	else
+		OK(choir_recv(comm, choir_host(&value), 1, CHOIR_I32, 1, &call, NULL));
+}
+
+/* Rank 1 goes, and rank 0 waits for it. */
+static void wait_in_vain(struct world *world, int rank, choir_comm *comm, choir_status wanted, const char *words)
+{
+	choir_call call = CHOIR_CALL_INIT;
+	int32_t value = 0;
+
+	call.tag = TAG;
+	if (rank == 1)
+		OK(choir_comm_destroy(comm));
+	if (rank == 0)
+		SAYS(choir_recv(comm, choir_host(&value), 1, CHOIR_I32, 1, &call, NULL), wanted, words);
+	CHECK(rank != 0 || says(choir_last_error(), "failed") == (wanted != CHOIR_ABORTED));
+	line_up();
+	if (rank != 1)
+		OK(choir_comm_destroy(comm));
+}
+
+/* The comm from which the failed one was split. */
+static void parent_is_told(struct world *world, int rank, choir_comm *parent, void *arg)
+{
+	choir_comm *failing = split(world, rank, parent, "failing", 0);
+
+	(void)arg;
+	send_with_tag(world, rank, parent);
+	line_up();
+	let_fail(world, rank, failing);
+	world->comms[rank] = NULL;
+	wait_in_vain(world, rank, parent, CHOIR_TIMEOUT, "rank 1, which destroyed its comm after allgather #|" CAUSE);
+	OK(choir_comm_destroy(failing));
+}
+
+/* Another that was split from the same one.  The failed one is destroyed before. */
+static void sibling_is_told(struct world *world, int rank, choir_comm *parent, void *arg)
+{
+	choir_comm *failing = split(world, rank, parent, "failing", 0);
+	choir_comm *sibling = split(world, rank, parent, "sibling", 0);
+
+	(void)arg;
+	send_with_tag(world, rank, sibling);
+	line_up();
+	let_fail(world, rank, failing);
+	line_up();
+	OK(choir_comm_destroy(failing));
+	wait_in_vain(world, rank, sibling, CHOIR_TIMEOUT,
+	             "sibling: rank 0: |rank 1, which destroyed its comm before its first collective call" CAUSE);
+}
+
+/* One that was split from another; the parent has failed. */
+static void child_is_told(struct world *world, int rank, choir_comm *parent, void *arg)
+{
+	choir_comm *failing = split(world, rank, parent, "failing", 0);
+	choir_comm *child = split(world, rank, failing, "child", 0);
+
+	(void)arg;
+	line_up();
+	let_fail(world, rank, failing);
+	wait_in_vain(world, rank, child, CHOIR_TIMEOUT,
+	             "child: rank 0: |rank 1, which destroyed its comm before|" CAUSE);
+	OK(choir_comm_destroy(failing));
+}
+
+/* A call that is matched by key. */
+static void key_is_told(struct world *world, int rank, choir_comm *parent, void *arg)
+{
+	choir_comm *failing = split(world, rank, parent, "failing", 0);
+	choir_comm *sibling = split(world, rank, parent, "sibling", 1);
+	choir_call call = CHOIR_CALL_INIT;
+
+	(void)arg;
+	call.key = "layer/7";
+	line_up();
+	let_fail(world, rank, failing);
+	if (rank == 1)
+		OK(choir_comm_destroy(sibling));
+	if (rank == 0)
+		SAYS(choir_barrier(sibling, &call, NULL), CHOIR_TIMEOUT,
+		     "key 'layer/7' by rank 1, which destroyed its comm before its first collective call" CAUSE);
+	line_up();
+	if (rank != 1)
+		OK(choir_comm_destroy(sibling));
+	OK(choir_comm_destroy(failing));
+}
+
+/* A rank that goes on after the failure, and leaves for a reason of its own. */
+static void old_failure_is_not(struct world *world, int rank, choir_comm *parent, void *arg)
+{
+	choir_comm *failing = split(world, rank, parent, "failing", 0);
+	choir_comm *sibling = split(world, rank, parent, "sibling", 0);
+
+	(void)arg;
+	line_up();
+	let_fail(world, rank, failing);
+	OK(choir_barrier(sibling, NULL, NULL));
+	wait_in_vain(world, rank, sibling, CHOIR_ABORTED, "rank 1, which destroyed its comm after barrier #0");
+	OK(choir_comm_destroy(failing));
+}
+
+static const world_fn cases[] = { parent_is_told, sibling_is_told, child_is_told, key_is_told, old_failure_is_not };
+
+static void test_relatives(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+		for (int per_node = 0; per_node <= 2; per_node++)
+			line_up_run(RANKS, per_node, LONG_MS, cases[i], NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_relatives) };
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+	world_device_drop();
+	return failed;
+}
