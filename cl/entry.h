@@ -13,3 +13,9 @@ typedef struct {
 	KEY key;
 	VALUE value;
 } entry;
+
+/* Does a segment, a run of equal keys in sorted entries, start there? */
+static uint is_head(__global const entry *entries, uint i)
+{
+	return i == 0 || entries[i].key != entries[i - 1].key;
+}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The radix sort of radix.cl for devices whose groups have many items: radix_entries joins the lists, then a pass is
- * radix_count, scan_group over the counts, radix_move.
+ * radix_count, scan_group over the counts, radix_move.  radix_short: all passes of a list that one group can sort.
  *
  * Options: INDEX = int or long, the type of the indices; KEY, VALUE (entry.h); CARRIES = 1 if entries carry elements, 0
  * if positions; RADIX_BITS = bits a pass; EACH = entries of an item; GROUP = work-items of a group.
@@ -49,12 +49,10 @@ __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void radix_entries(_
 	}
 }
 
-__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void radix_count(__global const entry *entries, uint n,
-                                                                             uint span, uint bit, __global uint *counts)
+/* sums[d] = entries from `from` to `end` whose digit is d. */
+static void count_digits(__global const entry *entries, uint from, uint end, uint bit, __local uint *sums)
 {
-	__local uint sums[DIGITS];
-	const uint g = (uint)get_group_id(0), groups = (uint)get_num_groups(0), t = group_item();
-	const uint from = (uint)min((ulong)g * span, (ulong)n), end = (uint)min((ulong)from + span, (ulong)n);
+	const uint t = group_item();
 
 	for (uint d = t; d < DIGITS; d += GROUP)
 		sums[d] = 0;
@@ -62,22 +60,15 @@ __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void radix_count(__g
 	for (uint i = from + t; i < end; i += GROUP)
 		atomic_inc(&sums[DIGIT(entries[i].key)]);
 	GROUP_BARRIER(); /* all items have added before one reads */
-	for (uint d = t; d < DIGITS; d += GROUP)
-		counts[d * groups + g] = sums[d];
 }
 
-__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
-radix_move(__global const entry *entries, uint n, uint span, uint bit, __global const uint *counts, __global entry *to)
+/* Moves the group's entries; next[d]: where the next of digit d goes.  block: BLOCK entries; sums: GROUP numbers;
+ * place[d * GROUP + t]: of the first entry of item t in the sorted block. */
+static void move_blocks(__global const entry *entries, uint from, uint end, uint bit, __local entry *block,
+                        __local ushort *place, __local uint *sums, __local uint *next, __global entry *to)
 {
-	__local entry block[BLOCK];
-	__local ushort
-	    place[DIGITS * GROUP]; /* digit by digit, item by item: of the first of its entries in the block */
-	__local uint next[DIGITS], sums[GROUP];
-	const uint g = (uint)get_group_id(0), groups = (uint)get_num_groups(0), t = group_item();
-	const uint from = (uint)min((ulong)g * span, (ulong)n), end = (uint)min((ulong)from + span, (ulong)n);
+	const uint t = group_item();
 
-	for (uint d = t; d < DIGITS; d += GROUP)
-		next[d] = counts[d * groups + g];
 	for (uint first = from; first < end; first += BLOCK) {
 		const uint here = min((uint)BLOCK, end - first);
 		entry mine[EACH];
@@ -114,5 +105,71 @@ radix_move(__global const entry *entries, uint n, uint span, uint bit, __global 
 		for (uint d = t; d < DIGITS; d += GROUP)
 			next[d] += (d + 1 < DIGITS ? place[(d + 1) * GROUP] : here) - place[d * GROUP];
 		GROUP_BARRIER(); /* all have read the places of this block */
+	}
+}
+
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void radix_count(__global const entry *entries, uint n,
+                                                                             uint span, uint bit, __global uint *counts)
+{
+	__local uint sums[DIGITS];
+	const uint g = (uint)get_group_id(0), groups = (uint)get_num_groups(0);
+	const uint from = (uint)min((ulong)g * span, (ulong)n), end = (uint)min((ulong)from + span, (ulong)n);
+
+	count_digits(entries, from, end, bit, sums);
+	for (uint d = group_item(); d < DIGITS; d += GROUP)
+		counts[d * groups + g] = sums[d];
+}
+
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+radix_move(__global const entry *entries, uint n, uint span, uint bit, __global const uint *counts, __global entry *to)
+{
+	__local entry block[BLOCK];
+	__local ushort place[DIGITS * GROUP];
+	__local uint next[DIGITS], sums[GROUP];
+	const uint g = (uint)get_group_id(0), groups = (uint)get_num_groups(0);
+	const uint from = (uint)min((ulong)g * span, (ulong)n), end = (uint)min((ulong)from + span, (ulong)n);
+
+	for (uint d = group_item(); d < DIGITS; d += GROUP)
+		next[d] = counts[d * groups + g];
+	GROUP_BARRIER(); /* next is there */
+	move_blocks(entries, from, end, bit, block, place, sums, next, to);
+}
+
+/* All passes of a short list, by one group; an odd number of them ends in `spare`.  Then segment_count and its scan:
+ * heads[0] = 0, *count = segments. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void radix_short(__global entry *entries,
+                                                                             __global entry *spare, uint n, uint bits,
+                                                                             __global uint *heads, __global uint *count)
+{
+	__local entry block[BLOCK];
+	__local ushort place[DIGITS * GROUP];
+	__local uint next[DIGITS], sums[GROUP];
+	const uint t = group_item();
+	__global entry *from = entries, *to = spare;
+	uint mine = 0, all;
+
+	for (uint bit = 0; bit < bits; bit += RADIX_BITS) {
+		__global entry *const other = from;
+
+		count_digits(from, 0, n, bit, next);
+		if (t == 0)
+			for (uint d = 0, sum = 0; d < DIGITS; d++) {
+				const uint here = next[d];
+
+				next[d] = sum;
+				sum += here;
+			}
+		GROUP_BARRIER(); /* next is there */
+		move_blocks(from, 0, n, bit, block, place, sums, next, to);
+		barrier(CLK_GLOBAL_MEM_FENCE | CLK_LOCAL_MEM_FENCE); /* all entries are moved before one is read */
+		from = to;
+		to = other;
+	}
+	for (uint i = t; i < n; i += GROUP)
+		mine += is_head(from, i);
+	(void)group_sum_before(mine, sums, &all);
+	if (t == 0) {
+		heads[0] = 0;
+		*count = all;
 	}
 }

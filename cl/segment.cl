@@ -12,11 +12,6 @@
 #error "INDEX: int or long"
 #endif
 
-static uint is_head(__global const entry *entries, uint i)
-{
-	return i == 0 || entries[i].key != entries[i - 1].key;
-}
-
 /* heads[g] = segments that start in the span. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void segment_count(__global const entry *entries, uint n,
                                                                                uint span, __global uint *heads)

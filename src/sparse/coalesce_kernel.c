@@ -18,16 +18,18 @@ static const struct coalesce_route *route_of(const choir_device *device, const s
 }
 
 /* Blocks of a sort (radix_blocks.cl) have to fit a GPU's local memory beside the counts. */
-enum { GPU_GROUP = 256, BLOCK_BYTES = 16384 };
+enum { BLOCK_BYTES = 16384 };
 
 static void deal_spans(struct coalesce_device *job)
 {
 	bool cpu = dev_is_cpu(job->device);
 	uint64_t span;
 
-	job->group = launch_group(job->device, cpu ? 1 : GPU_GROUP);
-	job->each = cpu ? 1 : (unsigned)(BLOCK_BYTES / GPU_GROUP / coalesce_entry_bytes(job));
-	job->n_spans = launch_spans(job->device, job->group * job->each, job->n, &span);
+	job->group = launch_group(job->device, cpu ? 1 : COALESCE_GROUP);
+	job->each = cpu ? 1 : (unsigned)(BLOCK_BYTES / COALESCE_GROUP / coalesce_entry_bytes(job));
+	job->is_short = coalesce_is_short(job->device, job->n);
+	job->n_spans =
+	    launch_spans(job->device, job->is_short ? COALESCE_SHORT : job->group * job->each, job->n, &span);
 	job->span = (cl_uint)span;
 }
 

@@ -62,6 +62,7 @@ struct coalesce_device {
 	unsigned radix_bits;
 	int sorted;            /* which scratch holds the entries */
 	size_t group, n_spans; /* of the kernels in which a group of so many items owns a span */
+	bool is_short;         /* one group sorts, in one launch */
 	cl_uint span;
 	unsigned each; /* entries that an item takes at a time */
 	unsigned cell_bits;
@@ -105,15 +106,21 @@ choir_status coalesce_kernel_read_count(struct coalesce_device *job);
 /* coalesce_take_result: SCRATCH_OUT_IND and SCRATCH_OUT_VAL for so many pairs, which become job->room. */
 choir_status coalesce_take_result(struct coalesce_device *job, struct index_form form, uint32_t pairs);
 
+/* coalesce_is_short: so few pairs that one group of a GPU sorts them before twelve launches would have begun. */
+enum { COALESCE_GROUP = 256, COALESCE_SHORT = 4096 };
+bool coalesce_is_short(const choir_device *device, uint64_t pairs);
+
 /* coalesce_key_bits: of the keys, which are indices less the least one. */
 unsigned coalesce_key_bits(const struct coalesce_call *call);
 
 /* coalesce_sort: entries of all lists in the order of the keys' bits from from_bit on, otherwise in that in which they
- * came; job->sorted says where.  coalesce_sort_blocks: by all bits, where groups have many items.
+ * came; job->sorted says where.  coalesce_sort_blocks: by all bits, where groups have many items.  coalesce_sort_short:
+ * the same of a short list, and counts segments: SCRATCH_COUNTS and SCRATCH_TOTAL are as a scan leaves them.
  * coalesce_take_entries: what both need: room for two entries a pair, of coalesce_entry_bytes each, and for
  * 2^radix_bits counts a span. */
 choir_status coalesce_sort(struct coalesce_device *job, unsigned from_bit);
 choir_status coalesce_sort_blocks(struct coalesce_device *job);
+choir_status coalesce_sort_short(struct coalesce_device *job);
 choir_status coalesce_take_entries(struct coalesce_device *job);
 uint64_t coalesce_entry_bytes(const struct coalesce_device *job);
 

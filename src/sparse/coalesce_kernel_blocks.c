@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The radix sort of devices whose groups have many items: the lists become entries, then each pass reads and writes all
- * of them once.  Launches: one a list and three a pass. */
+ * of them once.  Launches: one a list and three a pass; one for all passes of a short list. */
 #include "sparse/coalesce_kernel.h"
 #include "sparse/coalesce_kernel_options.h"
 
@@ -73,4 +73,24 @@ choir_status coalesce_sort_blocks(struct coalesce_device *job)
 	for (unsigned bit = 0; bit < coalesce_key_bits(&job->call); bit += BITS)
 		TRY(pass(job, bit));
 	return CHOIR_SUCCESS;
+}
+
+choir_status coalesce_sort_short(struct coalesce_device *job)
+{
+	cl_uint n = job->n, bits = coalesce_key_bits(&job->call);
+	cl_mem entries, spare, heads, count;
+	char options[COALESCE_OPTIONS_BYTES];
+	struct launch_arg args[] = { LAUNCH_ARG(entries), LAUNCH_ARG(spare), LAUNCH_ARG(n),
+		                     LAUNCH_ARG(bits),    LAUNCH_ARG(heads), LAUNCH_ARG(count) };
+
+	job->radix_bits = BITS;
+	TRY(coalesce_take_entries(job));
+	TRY(load_all(job));
+	entries = coalesce_mem(job, SCRATCH_ENTRIES);
+	spare = coalesce_mem(job, SCRATCH_ENTRIES_TO);
+	heads = coalesce_mem(job, SCRATCH_COUNTS);
+	count = coalesce_mem(job, SCRATCH_TOTAL);
+	job->sorted = (bits + BITS - 1) / BITS % 2 == 0 ? SCRATCH_ENTRIES : SCRATCH_ENTRIES_TO;
+	coalesce_blocks_options(options, job, 4);
+	return coalesce_run_groups(job, "radix_blocks.cl", options, "radix_short", args, sizeof args / sizeof *args, 1);
 }

@@ -10,10 +10,15 @@
 
 #include "kern/reduce.h"
 
+/* Short lists are sorted in fewer launches, but their rows are joined first. */
+enum { SORTED_BYTES = 4 << 20 };
+
 static bool fits(const choir_device *device, const struct coalesce_call *call, uint64_t pairs)
 {
-	(void)device;
-	return !call->raw && call->n_src > 1 && coalesce_bitmap_pays(call, pairs);
+	bool is_sorted =
+	    coalesce_is_short(device, pairs) && pairs * call->width * choir_dtype_bytes(call->dtype) <= SORTED_BYTES;
+
+	return !call->raw && call->n_src > 1 && !is_sorted && coalesce_bitmap_pays(call, pairs);
 }
 
 static struct dense_bitmap bitmap_of(const struct coalesce_device *job, enum coalesce_scratch which)

@@ -195,3 +195,8 @@ unsigned coalesce_key_bits(const struct coalesce_call *call)
 
 	return span == 0 ? 0 : 64 - (unsigned)__builtin_clzll(span);
 }
+
+bool coalesce_is_short(const choir_device *device, uint64_t pairs)
+{
+	return !dev_is_cpu(device) && launch_group(device, COALESCE_GROUP) > 1 && pairs <= COALESCE_SHORT;
+}

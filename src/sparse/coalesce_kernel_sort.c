@@ -20,6 +20,8 @@ static choir_status count(struct coalesce_device *job)
 	char options[COALESCE_OPTIONS_BYTES];
 	struct launch_arg args[] = { LAUNCH_ARG(entries), LAUNCH_ARG(n), LAUNCH_ARG(job->span), LAUNCH_ARG(counts) };
 
+	if (job->is_short)
+		return coalesce_sort_short(job);
 	TRY(job->group > 1 ? coalesce_sort_blocks(job) : coalesce_sort(job, 0));
 	entries = coalesce_mem(job, job->sorted);
 	counts = coalesce_mem(job, SCRATCH_COUNTS);

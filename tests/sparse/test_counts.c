@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-enum { N = 700, GUARD = 64 };
+enum { N = 4200, GUARD = 64 }; /* more than one group sorts */
 
 static unsigned launches;
 static size_t most_bytes; /* of a cl_mem; 0 = any */
@@ -135,9 +135,9 @@ static const struct shape sorted = { .route = "sort", .width = 3, .range = 40000
 
 static void kernels_await_no_count(void **state)
 {
-	static const struct shape dense = { .route = "sort", .width = 1, .range = 5000, .n_src = 1 };
+	static const struct shape dense = { .route = "sort", .width = 1, .range = 30000, .n_src = 1 };
 	static const struct shape scalars = { .route = "sort", .width = 1, .range = 400000000, .n_src = 1 };
-	static const struct shape merged = { .route = "merge", .width = 2, .range = 1500, .n_src = 2 };
+	static const struct shape merged = { .route = "merge", .width = 2, .range = 6400, .n_src = 2 };
 
 	(void)state;
 	assert_int_equal(enqueued_late(&sorted, true), 0);
@@ -154,8 +154,11 @@ static void kernels_follow_where_there_is_no_room(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(kernels_await_no_count),
-		                            cmocka_unit_test(kernels_follow_where_there_is_no_room) };
+	/* each with a device that has kept no buffers yet */
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(kernels_await_no_count, open_as_gpu, close_device),
+		cmocka_unit_test_setup_teardown(kernels_follow_where_there_is_no_room, open_as_gpu, close_device)
+	};
 
-	return cmocka_run_group_tests(tests, open_as_gpu, close_device);
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

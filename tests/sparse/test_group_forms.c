@@ -211,6 +211,8 @@ static void sorts(void **state)
 {
 	static const struct coalesce_shape shapes[] = {
 		{ .name = "one block", .n = 700, .width = 1, .base = 3, .range = 9001, .n_src = 1 },
+		{ .name = "two blocks of a group", .n = 4096, .width = 1, .range = UINT64_C(1) << 40, .n_src = 2 },
+		{ .name = "short lists of rows", .n = 3001, .width = 3, .base = 5, .range = 700, .n_src = 3 },
 		{ .name = "several lists", .n = 5000, .width = 1, .range = 500, .n_src = 3 },
 		{ .name = "several blocks a span", .n = 70001, .width = 1, .range = 4000000, .n_src = 2 },
 		{ .name = "rows", .n = 5000, .width = 3, .range = 700, .n_src = 2 },
