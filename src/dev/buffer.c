@@ -48,6 +48,7 @@ choir_status dev_fill_zero(choir_device *device, cl_mem mem, size_t off, uint64_
 
 	if (rc != CL_SUCCESS)
 		return error_cl("clEnqueueFillBuffer", rc);
-	clFlush(device->queue);
+	if (event_p != NULL)
+		clFlush(device->queue);
 	return CHOIR_SUCCESS;
 }

@@ -124,7 +124,8 @@ choir_status dev_read(choir_device *device, const struct dev_access *access, uin
                       cl_event *event_p)
 {
 	TRY(read_on(device, device->queue, CL_FALSE, access, off, to, bytes, event_p));
-	clFlush(device->queue);
+	if (event_p != NULL)
+		clFlush(device->queue);
 	return CHOIR_SUCCESS;
 }
 
@@ -132,7 +133,8 @@ choir_status dev_write(choir_device *device, const struct dev_access *access, ui
                        uint64_t bytes, cl_event *event_p)
 {
 	TRY(write_on(device, device->queue, CL_FALSE, access, off, from, bytes, event_p));
-	clFlush(device->queue);
+	if (event_p != NULL)
+		clFlush(device->queue);
 	return CHOIR_SUCCESS;
 }
 

@@ -92,8 +92,8 @@ choir_status dev_map(choir_device *device, struct dev_access *access, cl_event *
 choir_status dev_unmap(choir_device *device, struct dev_access *access, cl_event *event_p);
 
 /* dev_read, dev_write: start a copy between the caller's range (from byte off) and host memory of the library, for
- * accesses that are staged or not mapped.  On the internal in-order queue, flushed; the host memory belongs to the
- * device until *event_p, which may be NULL. */
+ * accesses that are staged or not mapped.  On the internal in-order queue; the host memory belongs to the device until
+ * *event_p.  event_p NULL: the copy starts with the queue's next command that has an event. */
 choir_status dev_read(choir_device *device, const struct dev_access *access, uint64_t off, void *to, uint64_t bytes,
                       cl_event *event_p);
 choir_status dev_write(choir_device *device, const struct dev_access *access, uint64_t off, const void *from,
@@ -175,7 +175,7 @@ void dev_memory_free(choir_device *device, struct dev_memory *memory);
 void dev_memory_pin(choir_device *device, void *ptr, uint64_t bytes, cl_mem *mem_p);
 
 /* dev_fill_zero: elements of elem_bytes (1 to 16, a power of two) at a byte offset that is a multiple of it.  On the
- * internal in-order queue of kernels, flushed; event_p may be NULL. */
+ * internal in-order queue of kernels; event_p as for dev_copy. */
 choir_status dev_fill_zero(choir_device *device, cl_mem mem, size_t off, uint64_t bytes, size_t elem_bytes,
                            cl_event *event_p);
 
@@ -220,8 +220,8 @@ void dev_kernel_give(choir_device *device, const char *source, const char *optio
  * each. */
 void dev_build_deadline(int64_t until_ns);
 
-/* dev_launch: enqueues the kernel on the internal in-order queue and flushes.  event_p may be NULL where the event of a
- * later launch covers this one.  global is a multiple of local; local 0 lets the driver choose.  More groups than
+/* dev_launch: enqueues the kernel on the internal in-order queue; event_p as for dev_copy, since each flush is a call
+ * of the driver's to the GPU.  global is a multiple of local; local 0 lets the driver choose.  More groups than
  * LAUNCH_GROUPS are several launches, in which kernels go by get_global_id alone (cl/group.h). */
 choir_status dev_launch(choir_device *device, cl_kernel kernel, size_t global, size_t local, cl_event *event_p);
 

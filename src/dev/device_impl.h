@@ -51,7 +51,7 @@ struct choir_device {
 	int generation;     /* of the process (fork) */
 	cl_context context; /* retained */
 	cl_device_id id;
-	cl_command_queue queue; /* in order; every enqueue is flushed */
+	cl_command_queue queue; /* in order; every enqueue with an event is flushed */
 	/* the same, for dev_stage_read and dev_stage_write; NULL until first used */
 	cl_command_queue _Atomic copies[2];
 	struct device_facts facts;

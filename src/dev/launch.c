@@ -24,7 +24,8 @@ choir_status dev_launch(choir_device *device, cl_kernel kernel, size_t global, s
 			return error_cl("clEnqueueNDRangeKernel", rc);
 		at += part;
 	} while (at < global);
-	clFlush(device->queue);
+	if (event_p != NULL)
+		clFlush(device->queue);
 	return CHOIR_SUCCESS;
 }
 
