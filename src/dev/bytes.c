@@ -2,6 +2,28 @@
 /* Device memory of three kinds: cl_mems, SVM and USM. */
 #include "dev/device_impl.h"
 
+#include <pthread.h>
+
+/* Of the process: NVIDIA's driver 580 loses allocations that two threads make or free at once. */
+static pthread_mutex_t svm_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void *svm_alloc(choir_device *device, uint64_t bytes)
+{
+	void *pointer;
+
+	pthread_mutex_lock(&svm_lock);
+	pointer = clSVMAlloc(device->context, CL_MEM_READ_WRITE, bytes, 0);
+	pthread_mutex_unlock(&svm_lock);
+	return pointer;
+}
+
+static void svm_free(choir_device *device, void *pointer)
+{
+	pthread_mutex_lock(&svm_lock);
+	clSVMFree(device->context, pointer);
+	pthread_mutex_unlock(&svm_lock);
+}
+
 enum dev_kind dev_kind_of(struct dev_bytes bytes)
 {
 	return bytes.mem != NULL ? DEV_MEM : bytes.is_usm ? DEV_USM : DEV_SVM;
@@ -35,7 +57,7 @@ choir_status dev_room_create(choir_device *device, enum dev_kind kind, uint64_t 
 	if (room.is_usm)
 		room.pointer = device->usm.alloc(device->context, device->id, NULL, bytes, 0, &rc);
 	else
-		room.pointer = clSVMAlloc(device->context, CL_MEM_READ_WRITE, bytes, 0);
+		room.pointer = svm_alloc(device, bytes);
 	if (room.pointer == NULL)
 		return error_cl(room.is_usm ? "clDeviceMemAllocINTEL" : "clSVMAlloc", rc);
 	*out = room;
@@ -48,7 +70,7 @@ void dev_room_free(choir_device *device, struct dev_bytes *room)
 	if (room->pointer != NULL && room->is_usm)
 		device->usm.free(device->context, room->pointer);
 	else if (room->pointer != NULL)
-		clSVMFree(device->context, room->pointer);
+		svm_free(device, room->pointer);
 	*room = (struct dev_bytes){ .mem = NULL };
 }
 

@@ -2,6 +2,7 @@
 #include "world/memory.h"
 
 #include "world/svm_copy.h"
+#include "world/svm_room.h"
 
 #include <CL/cl_ext.h>
 #include <pthread.h>
@@ -171,10 +172,10 @@ static void *allocate(choir_device *device, enum memory_kind kind, size_t bytes)
 	clDeviceMemAllocINTEL_fn far;
 	cl_int rc;
 
-	if (kind <= MEMORY_SVM_FINE)
-		return clSVMAlloc(context,
-		                  CL_MEM_READ_WRITE | (kind == MEMORY_SVM_FINE ? CL_MEM_SVM_FINE_GRAIN_BUFFER : 0),
-		                  bytes, 0);
+	if (kind == MEMORY_SVM_COARSE)
+		return svm_room_create(device, bytes);
+	if (kind == MEMORY_SVM_FINE)
+		return clSVMAlloc(context, CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER, bytes, 0);
 	if (kind == MEMORY_USM_HOST)
 		return usm_function(device, "clHostMemAllocINTEL", &host) ? host(context, NULL, bytes, 0, &rc) : NULL;
 	if (kind == MEMORY_USM_SHARED)
@@ -190,7 +191,9 @@ static void give_pointer(struct memory *memory)
 {
 	clMemFreeINTEL_fn usm_free;
 
-	if (memory->kind <= MEMORY_SVM_FINE)
+	if (memory->kind == MEMORY_SVM_COARSE)
+		svm_room_free(memory->owner, memory->pointer);
+	else if (memory->kind == MEMORY_SVM_FINE)
 		clSVMFree(choir_device_context(memory->owner), memory->pointer);
 	else if (usm_function(memory->owner, "clMemFreeINTEL", &usm_free))
 		usm_free(choir_device_context(memory->owner), memory->pointer);
