@@ -184,6 +184,16 @@ choir_status dev_fill_zero(choir_device *device, cl_mem mem, size_t off, uint64_
 choir_status dev_buffer_create(choir_device *device, uint64_t bytes, cl_mem *out_p);
 void dev_buffer_free(cl_mem mem);
 
+/* dev_buffer_take: the same for a short while: a buffer that was given back, if one is large enough, since drivers take
+ * long to allocate one, most of them when a command first uses it.  dev_buffer_give: keeps it; no command may still use
+ * it, and {0} is silent.  What a device keeps is freed with it, or when it cannot create a buffer. */
+struct dev_buffer {
+	cl_mem mem;
+	uint64_t bytes; /* as many as were asked for, or more */
+};
+choir_status dev_buffer_take(choir_device *device, uint64_t bytes, struct dev_buffer *out);
+void dev_buffer_give(choir_device *device, struct dev_buffer *buffer);
+
 /* dev_buffer_place: tells the driver that this device is the first to write the buffer, which is new: of several
  * devices of a context, each with its memory, it then is in this one's before the first command needs it. */
 void dev_buffer_place(choir_device *device, cl_mem mem);

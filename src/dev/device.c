@@ -105,6 +105,7 @@ static void queue_destroy(cl_command_queue queue)
 static choir_status device_init(choir_device *device, choir_memory_class wanted)
 {
 	TRY(facts_learn(device->context, device->id, &device->facts, &device->usm));
+	buffers_init(device);
 	TRY(queue_create(device, &device->queue));
 	device->pointers = pointer_cache_create();
 	if (device->pointers == NULL)
@@ -209,6 +210,7 @@ void choir_device_destroy(choir_device *device)
 	for (int i = 0; i < 2; i++)
 		queue_destroy(atomic_load(&device->copies[i]));
 	queue_destroy(device->queue);
+	buffers_free(device);
 	if (!dev_is_host(device)) {
 		pointer_cache_release(device->pointers);
 		clReleaseContext(device->context);

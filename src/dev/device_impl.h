@@ -3,6 +3,7 @@
 #ifndef DEV_DEVICE_IMPL_H
 #define DEV_DEVICE_IMPL_H
 
+#include "base/keep.h"
 #include "dev/dev.h"
 #include "dev/pointer_cache.h"
 #include "dev/program.h"
@@ -62,12 +63,17 @@ struct choir_device {
 	choir_reduce_where reduce;
 	struct pointer_cache *pointers;
 	struct program_cache programs;
+	struct keep buffers;    /* dev_buffer_give */
 	void *_Atomic attached; /* dev_attach */
 	void (*detach)(void *);
 };
 
 /* queue_create: an in-order queue of the device.  OPENCL. */
 choir_status queue_create(choir_device *device, cl_command_queue *out_p);
+
+/* buffers_init, buffers_free: what dev_buffer_give keeps. */
+void buffers_init(choir_device *device);
+void buffers_free(choir_device *device);
 
 /* facts_learn: fills usm, and facts but direct_works and map_works.  OPENCL, NO_MEMORY. */
 choir_status facts_learn(cl_context context, cl_device_id id, struct device_facts *facts, struct device_usm *usm);

@@ -7,6 +7,8 @@
 
 #define PAGE_BYTES 4096
 #define LINE_BYTES 64
+#define KEPT_PART  64 /* of a device's memory, and at most */
+#define KEPT_BYTES (UINT64_C(256) << 20)
 
 /* CL_MEM_ALLOC_HOST_PTR memory, mapped until it is freed: drivers copy to and from it without a bounce buffer. */
 static choir_status pinned_create(choir_device *device, uint64_t bytes, struct dev_memory *out)
@@ -101,6 +103,50 @@ choir_status dev_buffer_create(choir_device *device, uint64_t bytes, cl_mem *out
 		return error_cl("clCreateBuffer", rc);
 	*out_p = mem;
 	return CHOIR_SUCCESS;
+}
+
+static bool drop_one(choir_device *device)
+{
+	cl_mem mem = keep_drop(&device->buffers);
+
+	dev_buffer_free(mem);
+	return mem != NULL;
+}
+
+void buffers_init(choir_device *device)
+{
+	uint64_t most = device->facts.memory_bytes / KEPT_PART;
+
+	keep_init(&device->buffers, most < KEPT_BYTES ? most : KEPT_BYTES);
+}
+
+void buffers_free(choir_device *device)
+{
+	while (drop_one(device))
+		continue;
+}
+
+choir_status dev_buffer_take(choir_device *device, uint64_t bytes, struct dev_buffer *out)
+{
+	struct keep_block found;
+	choir_status st;
+
+	*out = (struct dev_buffer){ .bytes = keep_rounded(bytes) };
+	if (keep_take(&device->buffers, out->bytes, &found)) {
+		*out = (struct dev_buffer){ found.ptr, found.bytes };
+		return CHOIR_SUCCESS;
+	}
+	do
+		st = dev_buffer_create(device, out->bytes, &out->mem);
+	while (st != CHOIR_SUCCESS && drop_one(device));
+	return st;
+}
+
+void dev_buffer_give(choir_device *device, struct dev_buffer *buffer)
+{
+	if (buffer->mem != NULL)
+		dev_buffer_free(keep_give(&device->buffers, (struct keep_block){ buffer->mem, buffer->bytes }));
+	*buffer = (struct dev_buffer){ 0 };
 }
 
 void dev_buffer_place(choir_device *device, cl_mem mem)

@@ -82,8 +82,8 @@ static choir_status scale_input(struct sparse *sparse)
 		sparse->val = sparse->val_wide.ptr;
 		return CHOIR_SUCCESS;
 	}
-	TRY(dev_buffer_create(sparse->env.device, bytes, &sparse->scaled));
-	to.mem = sparse->scaled;
+	TRY(scratch_take(sparse->env.device, bytes, "the scaled rows", &sparse->scaled));
+	to.mem = sparse->scaled.mem;
 	/* The kernels that read it are on the same queue. */
 	return reduce_kernel_start(sparse->env.device, &scale, to, &from, NULL);
 }
@@ -173,8 +173,8 @@ static choir_status coalesce_start(struct sparse *sparse, struct script_turn *tu
 		source->ind_off = call->send_ind.offset_bytes;
 	}
 	if (sparse->val == NULL) {
-		source->val_mem = sparse->scaled != NULL ? sparse->scaled : call->send_val.base;
-		source->val_off = sparse->scaled != NULL ? 0 : call->send_val.offset_bytes;
+		source->val_mem = sparse->scaled.mem != NULL ? sparse->scaled.mem : call->send_val.base;
+		source->val_off = sparse->scaled.mem != NULL ? 0 : call->send_val.offset_bytes;
 	}
 	sparse->step = local_count;
 	return coalesce_init(&sparse->job, &todo, sparse->kernels ? sparse->env.device : NULL);

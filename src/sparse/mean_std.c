@@ -4,6 +4,7 @@
 #include "base/arithmetic.h"
 #include "base/simd.h"
 #include "dev/launch.h"
+#include "sparse/scratch.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -101,7 +102,7 @@ void mean_std_host(choir_dtype dtype, const void *val, uint64_t n, struct mean_s
 struct mean_std_job {
 	choir_device *device;
 	const struct mean_std_type *type;
-	cl_mem blocks, out;
+	struct scratch blocks, out;
 	uint64_t n, items; /* items: of the groups */
 	void *numbers;     /* 4 an item */
 	cl_event event;
@@ -135,16 +136,16 @@ static choir_status start(struct mean_std_job *job, choir_dtype dtype, cl_mem me
 	job->numbers = malloc(bytes);
 	if (job->numbers == NULL)
 		return error_no_memory("the sums of the work-items", bytes);
-	TRY(dev_buffer_create(job->device, lanes * 4 * job->type->acc_bytes, &job->blocks));
-	TRY(dev_buffer_create(job->device, bytes, &job->out));
+	TRY(scratch_take(job->device, lanes * 4 * job->type->acc_bytes, "the sums of the blocks", &job->blocks));
+	TRY(scratch_take(job->device, bytes, "the sums of the work-items", &job->out));
 	const struct launch_arg args[] = { LAUNCH_ARG(mem), LAUNCH_ARG(at), LAUNCH_ARG(n), LAUNCH_ARG(lanes),
-		                           LAUNCH_ARG(job->blocks) },
-				joins[] = { LAUNCH_ARG(job->blocks), LAUNCH_ARG(blocks), LAUNCH_ARG(items),
-		                            LAUNCH_ARG(job->out) };
+		                           LAUNCH_ARG(job->blocks.mem) },
+				joins[] = { LAUNCH_ARG(job->blocks.mem), LAUNCH_ARG(blocks), LAUNCH_ARG(items),
+		                            LAUNCH_ARG(job->out.mem) };
 
 	TRY(launch(job, "mean_std", args, sizeof args / sizeof *args, lanes));
 	TRY(launch(job, "mean_std_join", joins, sizeof joins / sizeof *joins, items));
-	out = dev_buffer_access(job->out, 0, bytes);
+	out = dev_buffer_access(job->out.mem, 0, bytes);
 	return dev_read(job->device, &out, 0, job->numbers, bytes, &job->event);
 }
 
@@ -198,10 +199,10 @@ void mean_std_job_destroy(struct mean_std_job *job)
 	/* Without an event something failed half-way: what was enqueued ends before its memory goes. */
 	if (job->event != NULL)
 		(void)dev_wait(&job->event);
-	else if (job->out != NULL)
+	else if (job->out.mem != NULL)
 		(void)clFinish(dev_queue(job->device));
-	dev_buffer_free(job->blocks);
-	dev_buffer_free(job->out);
+	scratch_give(&job->blocks);
+	scratch_give(&job->out);
 	free(job->numbers);
 	free(job);
 }

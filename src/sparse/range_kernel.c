@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "sparse/range_kernel.h"
 #include "dev/launch.h"
+#include "sparse/scratch.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +10,8 @@ enum { ANSWERS = 4, GPU_GROUP = 256, GPU_STEPS = 4 };
 
 struct range_job {
 	choir_device *device;
-	cl_mem ind, found; /* ind is the caller's */
+	cl_mem ind; /* the caller's */
+	struct scratch found;
 	size_t off;
 	uint32_t ind_bytes;
 	uint64_t n;
@@ -25,7 +27,7 @@ static choir_status start(struct range_job *job)
 	cl_ulong at = job->off / job->ind_bytes, n = job->n, length;
 	struct dev_access found;
 	struct launch_arg args[] = { LAUNCH_ARG(job->ind), LAUNCH_ARG(at), LAUNCH_ARG(n), LAUNCH_ARG(length),
-		                     LAUNCH_ARG(job->found) };
+		                     LAUNCH_ARG(job->found.mem) };
 	size_t group = dev_is_cpu(job->device) ? 1 : launch_group(job->device, GPU_GROUP);
 	char options[40];
 	struct launch launch = { .source = "index_range.cl",
@@ -43,9 +45,9 @@ static choir_status start(struct range_job *job)
 	job->answers = malloc(bytes);
 	if (job->answers == NULL)
 		return error_no_memory("the ranges of the work-groups", bytes);
-	TRY(dev_buffer_create(job->device, bytes, &job->found));
+	TRY(scratch_take(job->device, bytes, "the ranges of the work-groups", &job->found));
 	TRY(launch_run(job->device, &launch, NULL));
-	found = dev_buffer_access(job->found, 0, bytes);
+	found = dev_buffer_access(job->found.mem, 0, bytes);
 	return dev_read(job->device, &found, 0, job->answers, bytes, &job->event);
 }
 
@@ -106,9 +108,9 @@ void range_job_destroy(struct range_job *job)
 	/* Without an event something failed half-way: whatever was enqueued must end before its memory goes. */
 	if (job->event != NULL)
 		(void)dev_wait(&job->event);
-	else if (job->found != NULL)
+	else if (job->found.mem != NULL)
 		(void)clFinish(dev_queue(job->device));
-	dev_buffer_free(job->found);
+	scratch_give(&job->found);
 	free(job->answers);
 	free(job);
 }

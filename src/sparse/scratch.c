@@ -32,8 +32,12 @@ choir_status scratch_take(choir_device *device, uint64_t bytes, const char *what
 	choir_status st;
 
 	*out = (struct scratch){ 0 };
-	if (!dev_is_cpu(device))
-		return dev_buffer_create(device, bytes, &out->mem);
+	if (!dev_is_cpu(device)) {
+		TRY(dev_buffer_take(device, bytes, &out->kept));
+		out->device = device;
+		out->mem = out->kept.mem;
+		return CHOIR_SUCCESS;
+	}
 	TRY(pool_take(&out->block, bytes, what));
 	scratch_large_pages(&out->block);
 	st = wrap(device, out);
@@ -45,7 +49,10 @@ choir_status scratch_take(choir_device *device, uint64_t bytes, const char *what
 
 void scratch_give(struct scratch *scratch)
 {
-	dev_buffer_free(scratch->mem);
+	if (scratch->device != NULL)
+		dev_buffer_give(scratch->device, &scratch->kept);
+	else
+		dev_buffer_free(scratch->mem);
 	pool_give(&scratch->block);
 	*scratch = (struct scratch){ 0 };
 }

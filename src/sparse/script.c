@@ -57,7 +57,7 @@ static void script_destroy(void *state)
 	coalesce_fini(&sparse->job);
 	scratch_give(&sparse->own_ind);
 	scratch_give(&sparse->own_rows);
-	dev_buffer_free(sparse->scaled);
+	scratch_give(&sparse->scaled);
 	sparse_result_free(sparse->result);
 	sparse_close(sparse, sparse->views);
 	sparse_close(sparse, sparse->region_views);

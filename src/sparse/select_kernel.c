@@ -52,10 +52,10 @@ struct select_job {
 	struct select_extent all;
 	unsigned digit_bits;
 	enum select_phase phase;
-	cl_mem counts, total;
-	cl_mem limits, digits;       /* of a search: select_pick's, and the counters of a digit */
-	struct scratch masks, aside; /* aside: where items work alone */
-	cl_mem sampled, n_found;
+	struct scratch counts, total;
+	struct scratch limits, digits; /* of a search: select_pick's, and the counters of a digit */
+	struct scratch masks, aside;   /* aside: where items work alone */
+	struct scratch sampled, n_found;
 	struct scratch found, found_ind; /* at or above the pivot */
 	uint64_t k;                      /* of a search */
 	struct select_limit limit;
@@ -111,20 +111,29 @@ static choir_status mark_and_take(struct select_job *job, const struct select_ex
 		is_counted = of->there != NULL;
 	cl_ulong key = limit.key + none, at = is_alone ? 0 : of->at;
 	/* Arguments that are not read stand in for those that a call has not. */
-	cl_mem found = job->limits != NULL ? job->limits : job->counts, there = is_counted ? of->there : total,
-	       ind = is_counted ? of->ind : to->ind, from = is_alone ? job->aside.mem : of->mem;
+	cl_mem found = job->limits.mem != NULL ? job->limits.mem : job->counts.mem,
+	       there = is_counted ? of->there : total, ind = is_counted ? of->ind : to->ind,
+	       from = is_alone ? job->aside.mem : of->mem;
 	char options[OPTIONS_BYTES];
-	struct launch_arg marks[] = { LAUNCH_ARG(of->mem),       LAUNCH_ARG(of->at),      LAUNCH_ARG(of->n),
-		                      LAUNCH_ARG(is_counted),    LAUNCH_ARG(there),       LAUNCH_ARG(of->span),
-		                      LAUNCH_ARG(of->spans),     LAUNCH_ARG(key),         LAUNCH_ARG(ties),
-		                      LAUNCH_ARG(found),         LAUNCH_ARG(job->counts), LAUNCH_ARG(job->masks.mem),
+	struct launch_arg marks[] = { LAUNCH_ARG(of->mem),
+		                      LAUNCH_ARG(of->at),
+		                      LAUNCH_ARG(of->n),
+		                      LAUNCH_ARG(is_counted),
+		                      LAUNCH_ARG(there),
+		                      LAUNCH_ARG(of->span),
+		                      LAUNCH_ARG(of->spans),
+		                      LAUNCH_ARG(key),
+		                      LAUNCH_ARG(ties),
+		                      LAUNCH_ARG(found),
+		                      LAUNCH_ARG(job->counts.mem),
+		                      LAUNCH_ARG(job->masks.mem),
 		                      LAUNCH_ARG(job->aside.mem) };
-	struct launch_arg takes[] = { LAUNCH_ARG(from),       LAUNCH_ARG(at),          LAUNCH_ARG(of->n),
-		                      LAUNCH_ARG(is_counted), LAUNCH_ARG(there),       LAUNCH_ARG(of->span),
-		                      LAUNCH_ARG(of->spans),  LAUNCH_ARG(key),         LAUNCH_ARG(ties),
-		                      LAUNCH_ARG(found),      LAUNCH_ARG(job->counts), LAUNCH_ARG(job->masks.mem),
-		                      LAUNCH_ARG(ind),        LAUNCH_ARG(capacity),    LAUNCH_ARG(to->ind),
-		                      LAUNCH_ARG(to->val) };
+	struct launch_arg takes[] = {
+		LAUNCH_ARG(from),  LAUNCH_ARG(at),       LAUNCH_ARG(of->n),           LAUNCH_ARG(is_counted),
+		LAUNCH_ARG(there), LAUNCH_ARG(of->span), LAUNCH_ARG(of->spans),       LAUNCH_ARG(key),
+		LAUNCH_ARG(ties),  LAUNCH_ARG(found),    LAUNCH_ARG(job->counts.mem), LAUNCH_ARG(job->masks.mem),
+		LAUNCH_ARG(ind),   LAUNCH_ARG(capacity), LAUNCH_ARG(to->ind),         LAUNCH_ARG(to->val)
+	};
 
 	set_options(job, options);
 	if (is_alone)
@@ -132,7 +141,7 @@ static choir_status mark_and_take(struct select_job *job, const struct select_ex
 		         signs[job->from.elem_bytes / 4], ties < UINT32_MAX);
 	TRY(run_as(job, job->form->source, options, "select_mark", marks, sizeof marks / sizeof *marks - !is_alone,
 	           of->spans / job->form->streams));
-	TRY(launch_scan(job->device, job->counts, ties < UINT32_MAX ? 2 * of->spans : of->spans, total));
+	TRY(launch_scan(job->device, job->counts.mem, ties < UINT32_MAX ? 2 * of->spans : of->spans, total));
 	if (capacity == 0)
 		return CHOIR_SUCCESS;
 	return run_as(job, job->form->source, options, "select_take", takes, sizeof takes / sizeof *takes, of->spans);
@@ -141,10 +150,10 @@ static choir_status mark_and_take(struct select_job *job, const struct select_ex
 /* What a limit of the host's selects of all, and how many those are. */
 static choir_status write_selected(struct select_job *job)
 {
-	struct dev_access total = dev_buffer_access(job->total, 0, 4),
-			  above = dev_buffer_access(job->counts, (uint64_t)job->all.spans * 4, 4);
+	struct dev_access total = dev_buffer_access(job->total.mem, 0, 4),
+			  above = dev_buffer_access(job->counts.mem, (uint64_t)job->all.spans * 4, 4);
 
-	TRY(mark_and_take(job, &job->all, job->limit, &job->to, job->total));
+	TRY(mark_and_take(job, &job->all, job->limit, &job->to, job->total.mem));
 	if (limits_ties(&job->limit))
 		TRY(dev_read(job->device, &above, 0, &job->n_above, 4, NULL));
 	return dev_read(job->device, &total, 0, &job->n_taken, 4, &job->event);
@@ -155,14 +164,16 @@ static choir_status find_limit(struct select_job *job, const struct select_exten
 {
 	cl_uint shift = 8 * job->from.elem_bytes - 1, bits, is_counted = of->there != NULL,
 		left = ((most_bits < shift ? most_bits : shift) + job->digit_bits - 1) / job->digit_bits;
-	cl_mem there = is_counted ? of->there : job->total; /* that is not read */
+	cl_mem there = is_counted ? of->there : job->total.mem; /* that is not read */
 	char options[OPTIONS_BYTES];
-	struct launch_arg counts[] = { LAUNCH_ARG(of->mem),    LAUNCH_ARG(of->at),      LAUNCH_ARG(of->n),
-		                       LAUNCH_ARG(is_counted), LAUNCH_ARG(there),       LAUNCH_ARG(of->span),
-		                       LAUNCH_ARG(k),          LAUNCH_ARG(shift),       LAUNCH_ARG(bits),
-		                       LAUNCH_ARG(left),       LAUNCH_ARG(job->limits), LAUNCH_ARG(job->digits) };
-	struct launch_arg picks[] = { LAUNCH_ARG(k),    LAUNCH_ARG(shift),       LAUNCH_ARG(bits),
-		                      LAUNCH_ARG(left), LAUNCH_ARG(job->limits), LAUNCH_ARG(job->digits) };
+	struct launch_arg counts[] = {
+		LAUNCH_ARG(of->mem),    LAUNCH_ARG(of->at),          LAUNCH_ARG(of->n),
+		LAUNCH_ARG(is_counted), LAUNCH_ARG(there),           LAUNCH_ARG(of->span),
+		LAUNCH_ARG(k),          LAUNCH_ARG(shift),           LAUNCH_ARG(bits),
+		LAUNCH_ARG(left),       LAUNCH_ARG(job->limits.mem), LAUNCH_ARG(job->digits.mem)
+	};
+	struct launch_arg picks[] = { LAUNCH_ARG(k),    LAUNCH_ARG(shift),           LAUNCH_ARG(bits),
+		                      LAUNCH_ARG(left), LAUNCH_ARG(job->limits.mem), LAUNCH_ARG(job->digits.mem) };
 
 	set_options(job, options);
 	while (left > 0) {
@@ -179,13 +190,13 @@ static choir_status find_limit(struct select_job *job, const struct select_exten
 /* The k largest of all or of candidates, and their limit. */
 static choir_status take_top(struct select_job *job, const struct select_extent *of)
 {
-	struct dev_access limit = dev_buffer_access(job->limits, 0, sizeof job->limit);
+	struct dev_access limit = dev_buffer_access(job->limits.mem, 0, sizeof job->limit);
 	struct select_target to = job->to;
 
 	to.capacity = job->k < to.capacity ? job->k : to.capacity;
 	job->n_taken = (cl_uint)job->k;
 	TRY(find_limit(job, of, (cl_uint)job->k, UINT32_MAX));
-	TRY(mark_and_take(job, of, as_found, &to, job->total));
+	TRY(mark_and_take(job, of, as_found, &to, job->total.mem));
 	return dev_read(job->device, &limit, 0, &job->limit, sizeof job->limit, &job->event);
 }
 
@@ -217,10 +228,11 @@ static choir_status take_sample(struct select_job *job)
 		span = job->group < SELECT_SAMPLES / SAMPLERS ? SELECT_SAMPLES / SAMPLERS / (cl_uint)job->group : 1;
 	char options[OPTIONS_BYTES];
 	struct launch_arg args[] = { LAUNCH_ARG(job->all.mem), LAUNCH_ARG(job->all.at), LAUNCH_ARG(stride),
-		                     LAUNCH_ARG(samples),      LAUNCH_ARG(span),        LAUNCH_ARG(job->sampled) };
+		                     LAUNCH_ARG(samples),      LAUNCH_ARG(span),        LAUNCH_ARG(job->sampled.mem) };
 
 	set_options(job, options);
-	TRY(dev_buffer_create(job->device, (uint64_t)SELECT_SAMPLES * job->from.elem_bytes, &job->sampled));
+	TRY(scratch_take(job->device, (uint64_t)SELECT_SAMPLES * job->from.elem_bytes, "a selection on the device",
+	                 &job->sampled));
 	return run_as(job, "select.cl", options, "select_sample", args, sizeof args / sizeof *args, SAMPLERS);
 }
 
@@ -235,19 +247,19 @@ static choir_status guess(struct select_job *job)
 	job->phase = GUESSING;
 	TRY(scratch_take(job->device, room * job->from.elem_bytes, "the candidates of a selection", &job->found));
 	TRY(scratch_take(job->device, room * to.ind_bytes, "their positions", &job->found_ind));
-	TRY(dev_buffer_create(job->device, sizeof(cl_uint), &job->n_found));
+	TRY(scratch_take(job->device, sizeof(cl_uint), "a selection on the device", &job->n_found));
 	to.val = job->found.mem;
 	to.ind = job->found_ind.mem;
 	TRY(take_sample(job));
-	sample = extent_of(job, job->sampled, 0, SELECT_SAMPLES);
+	sample = extent_of(job, job->sampled.mem, 0, SELECT_SAMPLES);
 	TRY(find_limit(job, &sample, (cl_uint)rank, PIVOT_BITS));
-	TRY(mark_and_take(job, &job->all, pivot, &to, job->n_found));
+	TRY(mark_and_take(job, &job->all, pivot, &to, job->n_found.mem));
 	candidates = extent_of(job, job->found.mem, 0, room);
 	if (candidates.spans > job->all.spans) { /* for which the counts have room */
 		candidates.spans = job->all.spans;
 		candidates.span = job->all.span;
 	}
-	candidates.there = job->n_found;
+	candidates.there = job->n_found.mem;
 	candidates.ind = job->found_ind.mem;
 	return take_top(job, &candidates);
 }
@@ -268,9 +280,9 @@ static choir_status prepare_search(struct select_job *job)
 {
 	uint64_t bytes = (uint64_t)sizeof(cl_uint) << job->digit_bits;
 
-	TRY(dev_buffer_create(job->device, 2 * MOST_DIGITS * sizeof(cl_ulong), &job->limits));
-	TRY(dev_buffer_create(job->device, bytes, &job->digits));
-	return dev_fill_zero(job->device, job->digits, 0, bytes, sizeof(cl_uint), NULL);
+	TRY(scratch_take(job->device, 2 * MOST_DIGITS * sizeof(cl_ulong), "a selection on the device", &job->limits));
+	TRY(scratch_take(job->device, bytes, "a selection on the device", &job->digits));
+	return dev_fill_zero(job->device, job->digits.mem, 0, bytes, sizeof(cl_uint), NULL);
 }
 
 static choir_status prepare(struct select_job *job)
@@ -282,8 +294,9 @@ static choir_status prepare(struct select_job *job)
 	job->form = job->group == 1 ? &alone : &together;
 	job->digit_bits = job->group == 1 ? CPU_DIGIT_BITS : GPU_DIGIT_BITS;
 	job->all = extent_of(job, job->from.mem, job->from.off, job->from.n);
-	TRY(dev_buffer_create(job->device, (uint64_t)job->all.spans * 2 * sizeof(cl_uint), &job->counts));
-	TRY(dev_buffer_create(job->device, sizeof(cl_uint), &job->total));
+	TRY(scratch_take(job->device, (uint64_t)job->all.spans * 2 * sizeof(cl_uint), "a selection on the device",
+	                 &job->counts));
+	TRY(scratch_take(job->device, sizeof(cl_uint), "a selection on the device", &job->total));
 	units = (job->from.n + job->form->unit - 1) / job->form->unit;
 	TRY(scratch_take(job->device, units * job->form->unit / 8, "the masks of a selection", &job->masks));
 	if (job->form == &alone)
@@ -384,17 +397,17 @@ void select_job_destroy(struct select_job *job)
 	/* Without an event something failed half-way: what was enqueued ends before its memory goes. */
 	if (job->event != NULL)
 		(void)dev_wait(&job->event);
-	else if (job->counts != NULL)
+	else if (job->counts.mem != NULL)
 		(void)clFinish(dev_queue(job->device));
-	dev_buffer_free(job->counts);
-	dev_buffer_free(job->total);
-	dev_buffer_free(job->limits);
-	dev_buffer_free(job->digits);
+	scratch_give(&job->counts);
+	scratch_give(&job->total);
+	scratch_give(&job->limits);
+	scratch_give(&job->digits);
 	scratch_give(&job->masks);
 	scratch_give(&job->aside);
 	scratch_give(&job->found);
 	scratch_give(&job->found_ind);
-	dev_buffer_free(job->sampled);
-	dev_buffer_free(job->n_found);
+	scratch_give(&job->sampled);
+	scratch_give(&job->n_found);
 	free(job);
 }

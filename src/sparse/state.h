@@ -13,6 +13,7 @@
 #include "sparse/coalesce.h"
 #include "sparse/lent.h"
 #include "sparse/result.h"
+#include "sparse/scratch.h"
 #include "sparse/share.h"
 #include "sparse/sparse.h"
 #include "sparse/transfer.h"
@@ -78,7 +79,7 @@ struct sparse {
 	const void *ind; /* the pairs as the host sees them; NULL where kernels read the cl_mem */
 	const unsigned char *val;
 	struct pool_block val_wide; /* rows in local_dtype, if that is not the caller's, or scaled */
-	cl_mem scaled;              /* rows of premul_sum that kernels read; NULL */
+	struct scratch scaled;      /* rows of premul_sum that kernels read */
 
 	/* the rank's list: coalesced pairs, or raw ones for others to read, as a block (block.h) */
 	struct coalesce_source source;
