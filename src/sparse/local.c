@@ -382,6 +382,7 @@ static choir_status header_done(struct sparse *sparse, struct script_turn *turn)
 	if (sparse->facts.raw && !(sparse->facts.shared && bucket_fits(sparse->facts.range, sparse->facts.pairs)))
 		return coalesce_after_all(sparse);
 	sparse->row_bytes = sparse->facts.width * sparse->elem_bytes;
+	sparse->kernels |= sparse->long_by_kernels && sparse_is_long(sparse, sparse->facts.most, sparse->row_bytes);
 	sparse->in_place = read_in_place(sparse);
 	if (!sparse->in_place)
 		lend_own_to_none(sparse);

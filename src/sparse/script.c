@@ -115,6 +115,7 @@ choir_status sparse_values_possible(choir_device *device, choir_dtype dtype, cho
 	                        choir_op_name(op), choir_dtype_name(dtype));
 }
 
+/* Can kernels do the call, and shall they? */
 static bool wants_kernels(const struct sparse *sparse)
 {
 	choir_reduce_where where = dev_reduce_where(sparse->env.device);
@@ -170,6 +171,21 @@ static choir_status take_user_op(struct sparse *sparse)
 		                 user->name);
 	return sparse->kernels ? reduce_kernel_warm(sparse->env.device, sparse->call.val_dtype, sparse->call.op)
 	                       : CHOIR_SUCCESS;
+}
+
+/* Note [short lists] in stay.c. */
+static void choose_who_coalesces(struct sparse *sparse)
+{
+	const struct sparse_call *call = &sparse->call;
+	bool is_asked_for = dev_reduce_where(sparse->env.device) == CHOIR_REDUCE_KERNEL ||
+	                    (sparse->user != NULL && sparse->user->config.fold == NULL),
+	     may_stay = sparse->env.device_bytes > 0 &&
+	                (call->send_ind_count == 0 ||
+	                 (sparse->forced >= 0 && sparse_methods[sparse->forced].start_device != NULL));
+
+	sparse->long_by_kernels = wants_kernels(sparse);
+	sparse->kernels = sparse->long_by_kernels &&
+	                  (is_asked_for || may_stay || sparse_is_long(sparse, call->send_ind_count, sparse->row_bytes));
 }
 
 /* A forced algorithm may have no variant for shared memory. */
@@ -237,7 +253,7 @@ choir_status sparse_create(const struct script_env *env, const struct sparse_cal
 		sparse->row_bytes = call->send_val_count / call->send_ind_count * sparse->elem_bytes;
 	st = take_user_op(sparse);
 	if (st == CHOIR_SUCCESS) /* else it would set another sentence */
-		sparse->kernels = wants_kernels(sparse);
+		choose_who_coalesces(sparse);
 	sparse->shares = wants_to_share(sparse);
 	sparse->stays = wants_to_stay(sparse);
 	sparse->stats =

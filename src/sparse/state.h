@@ -57,10 +57,11 @@ struct sparse {
 	uint32_t ind_bytes; /* of an index of the caller's */
 	/* Rows are coalesced in local_dtype, travel and are merged in wire_dtype, and are delivered in the caller's. */
 	choir_dtype local_dtype, wire_dtype;
-	uint64_t elem_bytes; /* of wire_dtype */
-	bool kernels;        /* the device coalesces */
-	bool shares;         /* all ranks are on this node and read each other's memory */
-	bool stays;          /* the rank's list stays on the device: Note [lists that stay] in stay.c */
+	uint64_t elem_bytes;  /* of wire_dtype */
+	bool kernels;         /* the device coalesces, and merges */
+	bool long_by_kernels; /* what is long: Note [short lists] in stay.c */
+	bool shares;          /* all ranks are on this node and read each other's memory */
+	bool stays;           /* the rank's list stays on the device: Note [lists that stay] in stay.c */
 
 	/* the script */
 	sparse_step step;      /* the next one */
@@ -141,7 +142,10 @@ choir_status input_start(struct sparse *sparse, struct script_turn *turn);  /* i
 choir_status local_start(struct sparse *sparse, struct script_turn *turn);  /* local.c */
 choir_status header_start(struct sparse *sparse, struct script_turn *turn); /* local.c */
 /* sparse_choose: method and regions of the call, by gathered numbers alone: all ranks choose, or fail, alike. */
-choir_status sparse_choose(struct sparse *sparse);                           /* choose.c */
+choir_status sparse_choose(struct sparse *sparse); /* choose.c */
+
+/* sparse_is_long: do so many pairs pay for kernels?  Note [short lists] in stay.c. */
+bool sparse_is_long(const struct sparse *sparse, uint64_t pairs, uint64_t row_bytes);
 choir_status deliver_flush(struct sparse *sparse, struct script_turn *turn); /* deliver.c */
 /* deliver_start: the last step of a method: the result has so many pairs, and no exchange is left. */
 void deliver_start(struct sparse *sparse, uint64_t count);

@@ -11,6 +11,15 @@
 #include "sparse/lent.h"
 #include "sparse/state.h"
 
+/* Note [short lists].  Coalescing and merging by kernels takes some fourteen launches and four waits; on an H100 that
+ * was as long as the host takes for some 300 KB, which is what crosses the bus there in the time of a command.  A rank
+ * with less far memory than that to coalesce leaves it to the host, and merges as the rank with the longest list does:
+ * header_done.  Unless kernels are asked for, or lists of any length stay on the device (stay.c). */
+bool sparse_is_long(const struct sparse *sparse, uint64_t pairs, uint64_t row_bytes)
+{
+	return pairs * (sparse->ind_bytes + row_bytes) >= sparse->env.command_bytes;
+}
+
 /* Is the list long enough for its commands?  A rank without pairs does as the others. */
 static bool is_long(const struct sparse *sparse)
 {

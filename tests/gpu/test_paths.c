@@ -175,10 +175,113 @@ static void own_block_stays(void **state)
 	}
 }
 
+/* --- short lists of a sparse_allreduce --- */
+
+enum { WIDTH = 16, LONG_ROWS = 1000, STRIDE = 3, SPARSE_BYTES = LONG_ROWS * WIDTH * 4 };
+
+struct lists {
+	size_t rows[N]; /* rank r: indices 0, 3, 6, ... */
+	bool by_host;   /* short ones: the indices and the rows are read, and nothing else */
+	struct memory ind[N], val[N], to_ind[N], to_val[N];
+};
+
+static float row_value(int rank, size_t row, size_t column)
+{
+	return (float)(int)((row * 7 + column + (size_t)rank) % 19) - 9;
+}
+
+static void make_lists(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	struct lists *lists = arg;
+	size_t rows = lists->rows[rank];
+
+	(void)comm;
+	CHECK(memory_make(&lists->ind[rank], world->device, true, rows * 4, 0));
+	CHECK(memory_make(&lists->val[rank], world->device, true, rows * WIDTH * 4, 0));
+	CHECK(memory_make(&lists->to_ind[rank], world->device, true, (size_t)LONG_ROWS * 4, 0));
+	CHECK(memory_make(&lists->to_val[rank], world->device, true, SPARSE_BYTES, 0));
+	for (size_t i = 0; i < rows; i++) {
+		((int32_t *)(void *)memory_payload(&lists->ind[rank]))[i] = (int32_t)(STRIDE * i);
+		for (size_t c = 0; c < WIDTH; c++)
+			((float *)(void *)memory_payload(&lists->val[rank]))[i * WIDTH + c] = row_value(rank, i, c);
+	}
+	memory_push(&lists->ind[rank]);
+	memory_push(&lists->val[rank]);
+}
+
+static void reduce_lists(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	struct lists *lists = arg;
+	size_t ind_count = LONG_ROWS, val_count = (size_t)LONG_ROWS * WIDTH, rows = lists->rows[rank];
+	size_t most = lists->rows[0] > lists->rows[1] ? lists->rows[0] : lists->rows[1];
+	choir_sparse_attr attr = CHOIR_SPARSE_ATTR_INIT;
+
+	OK(choir_sparse_allreduce(comm, lists->ind[rank].buffer, rows, lists->val[rank].buffer, rows * WIDTH,
+	                          lists->to_ind[rank].buffer, &ind_count, lists->to_val[rank].buffer, &val_count,
+	                          CHOIR_I32, CHOIR_F32, CHOIR_OP_SUM, &attr, NULL, NULL));
+	CHECK(ind_count == most && val_count == most * WIDTH);
+}
+
+static float sum_of(const struct lists *lists, size_t row, size_t column)
+{
+	float sum = 0;
+
+	for (int r = 0; r < N; r++)
+		sum += row < lists->rows[r] ? row_value(r, row, column) : 0;
+	return sum;
+}
+
+static void check_lists(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	struct lists *lists = arg;
+	size_t most = lists->rows[0] > lists->rows[1] ? lists->rows[0] : lists->rows[1], wrong = 0;
+	const int32_t *ind;
+	const float *val;
+
+	(void)comm;
+	memory_pull(&lists->to_ind[rank]);
+	memory_pull(&lists->to_val[rank]);
+	ind = (const int32_t *)(const void *)memory_payload(&lists->to_ind[rank]);
+	val = (const float *)(const void *)memory_payload(&lists->to_val[rank]);
+	for (size_t i = 0; i < most * WIDTH; i++)
+		wrong +=
+		    ind[i / WIDTH] != (int32_t)(STRIDE * (i / WIDTH)) || val[i] != sum_of(lists, i / WIDTH, i % WIDTH);
+	CHECK(wrong == 0);
+	memory_free(&lists->ind[rank]);
+	memory_free(&lists->val[rank]);
+	memory_free(&lists->to_ind[rank]);
+	memory_free(&lists->to_val[rank]);
+}
+
+/* 40 000 bytes are long. */
+static void short_lists_are_the_hosts(void **state)
+{
+	static struct lists cases[] = { { .rows = { 100, 200 }, .by_host = true },
+		                        { .rows = { LONG_ROWS, LONG_ROWS } },
+		                        { .rows = { 50, LONG_ROWS } },
+		                        { .rows = { LONG_ROWS, 0 } } };
+
+	(void)state;
+	set_rates(20, 2);
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		size_t bytes = (cases[i].rows[0] + cases[i].rows[1]) * (4 + WIDTH * 4);
+		struct world world;
+
+		world_begin(&world, N, NULL);
+		world_threads(&world, make_lists, &cases[i]);
+		bus_reset();
+		world_threads(&world, reduce_lists, &cases[i]);
+		assert_true((bus_reads().commands == 2 * N && bus_down() == bytes) == cases[i].by_host);
+		world_threads(&world, check_lists, &cases[i]);
+		world_end(&world);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(rates_make_bytes), cmocka_unit_test(rates_choose_the_path),
-		                            cmocka_unit_test(own_block_stays) };
+		                            cmocka_unit_test(own_block_stays),
+		                            cmocka_unit_test(short_lists_are_the_hosts) };
 	int failed = cmocka_run_group_tests_name("paths", tests, NULL, NULL);
 
 	world_device_drop();
