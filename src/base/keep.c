@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Design notes.  The lock is held for a scan of all blocks and never while memory is asked for.  A block serves a
- * request of at least a quarter of its size, so a small request never keeps a large block busy.  What exceeds
- * most_bytes is freed, and of more blocks than there are places the smallest.  Under AddressSanitizer nothing is kept,
- * so that an access after it was given is found. */
+ * request of at least a quarter of its size, so a small request never keeps a large block busy.  Of more blocks than
+ * there are places the smallest goes; where most_bytes are exceeded, the oldest one without which they are not.  Under
+ * AddressSanitizer nothing is kept, so that an access after it was given is found. */
 #include "base/keep.h"
 
 #include "base/arithmetic.h"
@@ -15,7 +15,7 @@ void keep_init(struct keep *keep, uint64_t most_bytes)
 {
 	pthread_mutex_init(&keep->lock, NULL);
 	memset(keep->blocks, 0, sizeof keep->blocks);
-	keep->bytes = 0;
+	keep->bytes = keep->n_given = 0;
 #ifdef __SANITIZE_ADDRESS__
 	most_bytes = 0;
 #endif
@@ -62,17 +62,35 @@ bool keep_take(struct keep *keep, uint64_t bytes, struct keep_block *out)
 	return best != NULL;
 }
 
+/* Where a block of so many bytes can be kept, instead of what is there; NULL: nowhere. */
+static struct keep_block *place_for(struct keep *keep, uint64_t bytes)
+{
+	struct keep_block *place = &keep->blocks[0], *oldest = NULL;
+
+	for (int i = 0; i < KEEP_BLOCKS; i++) {
+		struct keep_block *block = &keep->blocks[i];
+
+		if (block->bytes < place->bytes)
+			place = block;
+		if (block->ptr != NULL && keep->bytes - block->bytes + bytes <= keep->most_bytes &&
+		    (oldest == NULL || block->given < oldest->given))
+			oldest = block;
+	}
+	if (keep->bytes - place->bytes + bytes > keep->most_bytes)
+		return oldest;
+	return place->bytes < bytes ? place : NULL;
+}
+
 void *keep_give(struct keep *keep, struct keep_block block)
 {
-	struct keep_block *place = &keep->blocks[0];
+	struct keep_block *place;
 	void *gone = block.ptr;
 
 	pthread_mutex_lock(&keep->lock);
-	for (int i = 1; i < KEEP_BLOCKS; i++)
-		if (keep->blocks[i].bytes < place->bytes)
-			place = &keep->blocks[i];
-	if (place->bytes < block.bytes && keep->bytes - place->bytes + block.bytes <= keep->most_bytes) {
+	place = place_for(keep, block.bytes);
+	if (place != NULL) {
 		gone = take(keep, place);
+		block.given = ++keep->n_given;
 		*place = block;
 		keep->bytes += block.bytes;
 	}

@@ -13,12 +13,13 @@ enum { KEEP_BLOCKS = 64 };
 struct keep_block {
 	void *ptr; /* whatever the caller frees */
 	uint64_t bytes;
+	uint64_t given; /* when: the number of the keep_give */
 };
 
 struct keep {
 	pthread_mutex_t lock;
 	struct keep_block blocks[KEEP_BLOCKS];
-	uint64_t bytes, most_bytes;
+	uint64_t bytes, most_bytes, n_given;
 };
 
 void keep_init(struct keep *keep, uint64_t most_bytes);

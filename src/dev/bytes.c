@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Device memory of three kinds: cl_mems, SVM and USM. */
+#include "base/fork_lock.h"
 #include "dev/device_impl.h"
 
-#include <pthread.h>
-
-/* Of the process: NVIDIA's driver 580 loses allocations that two threads make or free at once. */
-static pthread_mutex_t svm_lock = PTHREAD_MUTEX_INITIALIZER;
+/* NVIDIA's driver 580 loses allocations that two threads make or free at once. */
+FORK_LOCK(svm_lock)
 
 static void *svm_alloc(choir_device *device, uint64_t bytes)
 {

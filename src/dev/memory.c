@@ -94,17 +94,6 @@ void dev_memory_free(choir_device *device, struct dev_memory *memory)
 	*memory = (struct dev_memory){ .ptr = NULL };
 }
 
-choir_status dev_buffer_create(choir_device *device, uint64_t bytes, cl_mem *out_p)
-{
-	cl_int rc;
-	cl_mem mem = clCreateBuffer(device->context, CL_MEM_READ_WRITE, bytes > 0 ? bytes : 1, NULL, &rc);
-
-	if (rc != CL_SUCCESS)
-		return error_cl("clCreateBuffer", rc);
-	*out_p = mem;
-	return CHOIR_SUCCESS;
-}
-
 static bool drop_one(choir_device *device)
 {
 	cl_mem mem = keep_drop(&device->buffers);
@@ -126,26 +115,39 @@ void buffers_free(choir_device *device)
 		continue;
 }
 
-choir_status dev_buffer_take(choir_device *device, uint64_t bytes, struct dev_buffer *out)
+/* What is kept goes first. */
+choir_status dev_buffer_create(choir_device *device, uint64_t bytes, cl_mem *out_p)
 {
-	struct keep_block found;
 	choir_status st;
 
-	*out = (struct dev_buffer){ .bytes = keep_rounded(bytes) };
-	if (keep_take(&device->buffers, out->bytes, &found)) {
+	do {
+		cl_int rc;
+
+		*out_p = clCreateBuffer(device->context, CL_MEM_READ_WRITE, bytes > 0 ? bytes : 1, NULL, &rc);
+		st = rc == CL_SUCCESS ? CHOIR_SUCCESS : error_cl("clCreateBuffer", rc);
+	} while (st == CHOIR_NO_MEMORY && drop_one(device));
+	return st;
+}
+
+choir_status dev_buffer_take(choir_device *device, uint64_t bytes, struct dev_buffer *out)
+{
+	uint64_t rounded = keep_rounded(bytes);
+	struct keep_block found;
+
+	if (keep_take(&device->buffers, bytes, &found)) {
 		*out = (struct dev_buffer){ found.ptr, found.bytes };
+		dev_buffer_place(device, out->mem);
 		return CHOIR_SUCCESS;
 	}
-	do
-		st = dev_buffer_create(device, out->bytes, &out->mem);
-	while (st != CHOIR_SUCCESS && drop_one(device));
-	return st;
+	*out = (struct dev_buffer){ .bytes = rounded <= device->facts.max_buffer_bytes ? rounded : bytes };
+	return dev_buffer_create(device, out->bytes, &out->mem);
 }
 
 void dev_buffer_give(choir_device *device, struct dev_buffer *buffer)
 {
 	if (buffer->mem != NULL)
-		dev_buffer_free(keep_give(&device->buffers, (struct keep_block){ buffer->mem, buffer->bytes }));
+		dev_buffer_free(
+		    keep_give(&device->buffers, (struct keep_block){ .ptr = buffer->mem, .bytes = buffer->bytes }));
 	*buffer = (struct dev_buffer){ 0 };
 }
 

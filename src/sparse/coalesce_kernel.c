@@ -48,6 +48,7 @@ choir_status coalesce_kernel_create(choir_device *device, const struct coalesce_
 	job->carries = call->width == 1;
 	job->shape = launch_shape_of(device, pairs * call->width + (words < UINT32_MAX ? words : 0));
 	job->n = (uint32_t)pairs;
+	job->enqueued = true; /* the kernel that scales the rows may be */
 	deal_spans(job);
 	*out_p = job;
 	return CHOIR_SUCCESS;
@@ -69,7 +70,9 @@ static choir_status make_ahead(struct coalesce_device *job)
 
 	if (form.bytes == 0 || dev_is_cpu(job->device) || coalesce_take_result(job, form, most) != CHOIR_SUCCESS)
 		return CHOIR_SUCCESS;
-	return make(job, form);
+	TRY(make(job, form));
+	clFlush(dev_queue(job->device)); /* the next event follows when the host has seen the count */
+	return CHOIR_SUCCESS;
 }
 
 choir_status coalesce_kernel_count(struct coalesce_device *job, uint64_t *count_p, bool *done_p)

@@ -13,6 +13,7 @@ struct lent_list {
 	struct lent_list *next;
 	uint64_t number;
 	struct scratch ind, rows;
+	choir_device *device; /* whose they are, a reference: another rank may free them after the owner's last call */
 	int reading, n_awaited;
 	bool owned;
 	uint64_t awaited[]; /* numbers of loans that are owned */
@@ -46,6 +47,7 @@ static void free_all(struct lent_list *over)
 		next = over->next;
 		scratch_give(&over->ind);
 		scratch_give(&over->rows);
+		choir_device_destroy(over->device);
 		free(over);
 	}
 }
@@ -69,6 +71,7 @@ choir_status lent_create(struct scratch *ind, struct scratch *rows, int others, 
 	list->ind = *ind;
 	list->rows = *rows;
 	list->owned = true;
+	list->device = ind->device != NULL ? dev_retain(ind->device) : NULL;
 	*ind = *rows = (struct scratch){ 0 };
 	shared_lock();
 	list->number = ++last_number;
@@ -95,6 +98,7 @@ void lent_withdraw(struct lent_list *list, struct scratch *ind, struct scratch *
 	shared_unlock();
 	*ind = list->ind;
 	*rows = list->rows;
+	choir_device_destroy(list->device);
 	free(list);
 }
 

@@ -160,6 +160,7 @@ static choir_status coalesce_start(struct sparse *sparse, struct script_turn *tu
 		                      .src = source,
 		                      .n_src = 1,
 		                      .range = { .lo = sparse->header.lo, .hi = sparse->header.hi } };
+	choir_status st;
 
 	(void)turn;
 	todo.form = index_form_of(todo.range);
@@ -177,7 +178,10 @@ static choir_status coalesce_start(struct sparse *sparse, struct script_turn *tu
 		source->val_off = sparse->scaled.mem != NULL ? 0 : call->send_val.offset_bytes;
 	}
 	sparse->step = local_count;
-	return coalesce_init(&sparse->job, &todo, sparse->kernels ? sparse->env.device : NULL);
+	st = coalesce_init(&sparse->job, &todo, sparse->kernels ? sparse->env.device : NULL);
+	if (st != CHOIR_SUCCESS && sparse->scaled.mem != NULL)
+		(void)clFinish(dev_queue(sparse->env.device)); /* the scaling kernel reads the caller's rows */
+	return st;
 }
 
 /* Lets the other ranks read the rank's list. */

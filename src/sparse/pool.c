@@ -51,5 +51,5 @@ void pool_give(struct pool_block *block)
 
 	*block = (struct pool_block){ 0 };
 	if (gone.ptr != NULL)
-		free(keep_give(&kept, (struct keep_block){ gone.ptr, gone.bytes }));
+		free(keep_give(&kept, (struct keep_block){ .ptr = gone.ptr, .bytes = gone.bytes }));
 }

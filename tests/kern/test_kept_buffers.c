@@ -85,18 +85,28 @@ static void test_next_gets_it(void **state)
 static void test_too_much(void **state)
 {
 	choir_device *device = fresh();
-	struct dev_buffer a, b;
+	struct dev_buffer a, b, c;
+	cl_mem last;
 
 	(void)state;
-	device->buffers.most_bytes = BYTES;
+	device->buffers.most_bytes = 4 * BYTES;
 	a = taken(device, BYTES / 2);
-	b = taken(device, 2 * BYTES);
-	dev_buffer_give(device, &b);
+	b = taken(device, 5 * BYTES);
+	c = taken(device, 2 * BYTES);
+	dev_buffer_give(device, &b); /* more than all */
 	assert_int_equal(freed, 1);
 	dev_buffer_give(device, &a);
+	dev_buffer_give(device, &c);
 	assert_int_equal(freed, 1);
-	choir_device_destroy(device);
+	b = taken(device, 3 * BYTES);
+	last = b.mem;
+	dev_buffer_give(device, &b); /* in the place of the second, since without it there is room */
 	assert_int_equal(freed, 2);
+	b = taken(device, 2 * BYTES);
+	assert_ptr_equal(b.mem, last);
+	dev_buffer_give(device, &b);
+	choir_device_destroy(device);
+	assert_int_equal(freed, created);
 }
 
 static void test_no_memory(void **state)
