@@ -44,50 +44,6 @@ static bool offers_raw(const struct sparse *sparse)
 	return bucket_fits((struct index_range){ header->lo, header->hi }, pairs * (uint64_t)n);
 }
 
-/* Converts the caller's rows to local_dtype. */
-static choir_status widen_input(struct sparse *sparse)
-{
-	uint64_t n = sparse->call.send_val_count;
-
-	if (sparse->local_dtype == sparse->call.val_dtype)
-		return CHOIR_SUCCESS;
-	TRY(pool_take(&sparse->val_wide, n * choir_dtype_bytes(sparse->local_dtype), "the rows in f32"));
-	convert_values(sparse->local_dtype, sparse->val_wide.ptr, sparse->call.val_dtype, sparse->val, n);
-	sparse->val = sparse->val_wide.ptr;
-	return CHOIR_SUCCESS;
-}
-
-/* premul_sum: multiplies the rank's rows by its factor and rounds them to local_dtype. */
-static choir_status scale_input(struct sparse *sparse)
-{
-	const struct sparse_call *call = &sparse->call;
-	struct reduce_call scale = { .dtype = sparse->local_dtype,
-		                     .op = sparse->op_given,
-		                     .n_src = 1,
-		                     .n_ranks = sparse->env.layout->n,
-		                     .factor = call->factor,
-		                     .n_dst = 1,
-		                     .nt_from = 1,
-		                     .count = call->send_val_count };
-	struct reduce_operand from = { call->send_val.base, call->send_val.offset_bytes }, to = { 0 };
-	uint64_t bytes = call->send_val_count * choir_dtype_bytes(sparse->local_dtype);
-	const void *val = sparse->val;
-
-	if (sparse->op_given != CHOIR_OP_PREMUL_SUM)
-		return CHOIR_SUCCESS;
-	if (val != NULL) {
-		if (sparse->val_wide.ptr == NULL)
-			TRY(pool_take(&sparse->val_wide, bytes, "the scaled rows"));
-		reduce_host(&scale, &sparse->val_wide.ptr, &val);
-		sparse->val = sparse->val_wide.ptr;
-		return CHOIR_SUCCESS;
-	}
-	TRY(scratch_take(sparse->env.device, bytes, "the scaled rows", &sparse->scaled));
-	to.mem = sparse->scaled.mem;
-	/* The kernels that read it are on the same queue. */
-	return reduce_kernel_start(sparse->env.device, &scale, to, &from, NULL);
-}
-
 /* Are the raw pairs so few and so close together that all ranks read them in place? */
 static bool fit_in_place(const struct sparse *sparse)
 {
@@ -136,10 +92,10 @@ choir_status local_start(struct sparse *sparse, struct script_turn *turn)
 	if (!sparse->kernels && goes_over_pairs(sparse) &&
 	    script_defers(sparse, turn, script_pair_bytes(sparse, sparse->header.raw_pairs)))
 		return CHOIR_SUCCESS;
-	TRY(widen_input(sparse));
+	TRY(sparse_widen(sparse));
 	if (sparse->call.attr.coalesce_mode == CHOIR_COALESCE_DISABLE)
 		return keep_duplicates(sparse);
-	TRY(scale_input(sparse));
+	TRY(sparse_scale(sparse));
 	if (!offers_raw(sparse))
 		return coalesce_start(sparse, turn);
 	sparse->header.raw = true;

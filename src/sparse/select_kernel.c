@@ -52,12 +52,11 @@ struct select_job {
 	struct select_extent all;
 	unsigned digit_bits;
 	enum select_phase phase;
-	struct scratch counts, total;
+	struct scratch counts, total, sampled, n_found;
 	struct scratch limits, digits; /* of a search: select_pick's, and the counters of a digit */
-	struct scratch masks, aside;   /* aside: where items work alone */
-	struct scratch sampled, n_found;
-	struct scratch found, found_ind; /* at or above the pivot */
-	uint64_t k;                      /* of a search */
+	/* aside: where items work alone; found: at or above the pivot */
+	struct scratch masks, aside, found, found_ind;
+	uint64_t k; /* of a search */
 	struct select_limit limit;
 	cl_uint n_taken, n_above; /* n_above: but for ties, where those are limited */
 	cl_event event;
@@ -111,29 +110,21 @@ static choir_status mark_and_take(struct select_job *job, const struct select_ex
 		is_counted = of->there != NULL;
 	cl_ulong key = limit.key + none, at = is_alone ? 0 : of->at;
 	/* Arguments that are not read stand in for those that a call has not. */
-	cl_mem found = job->limits.mem != NULL ? job->limits.mem : job->counts.mem,
-	       there = is_counted ? of->there : total, ind = is_counted ? of->ind : to->ind,
-	       from = is_alone ? job->aside.mem : of->mem;
+	cl_mem counts = job->counts.mem, masks = job->masks.mem, limits = job->limits.mem,
+	       found = limits != NULL ? limits : counts, there = is_counted ? of->there : total,
+	       ind = is_counted ? of->ind : to->ind, from = is_alone ? job->aside.mem : of->mem;
 	char options[OPTIONS_BYTES];
-	struct launch_arg marks[] = { LAUNCH_ARG(of->mem),
-		                      LAUNCH_ARG(of->at),
-		                      LAUNCH_ARG(of->n),
-		                      LAUNCH_ARG(is_counted),
-		                      LAUNCH_ARG(there),
-		                      LAUNCH_ARG(of->span),
-		                      LAUNCH_ARG(of->spans),
-		                      LAUNCH_ARG(key),
-		                      LAUNCH_ARG(ties),
-		                      LAUNCH_ARG(found),
-		                      LAUNCH_ARG(job->counts.mem),
-		                      LAUNCH_ARG(job->masks.mem),
+	struct launch_arg marks[] = { LAUNCH_ARG(of->mem),       LAUNCH_ARG(of->at), LAUNCH_ARG(of->n),
+		                      LAUNCH_ARG(is_counted),    LAUNCH_ARG(there),  LAUNCH_ARG(of->span),
+		                      LAUNCH_ARG(of->spans),     LAUNCH_ARG(key),    LAUNCH_ARG(ties),
+		                      LAUNCH_ARG(found),         LAUNCH_ARG(counts), LAUNCH_ARG(masks),
 		                      LAUNCH_ARG(job->aside.mem) };
-	struct launch_arg takes[] = {
-		LAUNCH_ARG(from),  LAUNCH_ARG(at),       LAUNCH_ARG(of->n),           LAUNCH_ARG(is_counted),
-		LAUNCH_ARG(there), LAUNCH_ARG(of->span), LAUNCH_ARG(of->spans),       LAUNCH_ARG(key),
-		LAUNCH_ARG(ties),  LAUNCH_ARG(found),    LAUNCH_ARG(job->counts.mem), LAUNCH_ARG(job->masks.mem),
-		LAUNCH_ARG(ind),   LAUNCH_ARG(capacity), LAUNCH_ARG(to->ind),         LAUNCH_ARG(to->val)
-	};
+	struct launch_arg takes[] = { LAUNCH_ARG(from),       LAUNCH_ARG(at),       LAUNCH_ARG(of->n),
+		                      LAUNCH_ARG(is_counted), LAUNCH_ARG(there),    LAUNCH_ARG(of->span),
+		                      LAUNCH_ARG(of->spans),  LAUNCH_ARG(key),      LAUNCH_ARG(ties),
+		                      LAUNCH_ARG(found),      LAUNCH_ARG(counts),   LAUNCH_ARG(masks),
+		                      LAUNCH_ARG(ind),        LAUNCH_ARG(capacity), LAUNCH_ARG(to->ind),
+		                      LAUNCH_ARG(to->val) };
 
 	set_options(job, options);
 	if (is_alone)
@@ -141,7 +132,7 @@ static choir_status mark_and_take(struct select_job *job, const struct select_ex
 		         signs[job->from.elem_bytes / 4], ties < UINT32_MAX);
 	TRY(run_as(job, job->form->source, options, "select_mark", marks, sizeof marks / sizeof *marks - !is_alone,
 	           of->spans / job->form->streams));
-	TRY(launch_scan(job->device, job->counts.mem, ties < UINT32_MAX ? 2 * of->spans : of->spans, total));
+	TRY(launch_scan(job->device, counts, ties < UINT32_MAX ? 2 * of->spans : of->spans, total));
 	if (capacity == 0)
 		return CHOIR_SUCCESS;
 	return run_as(job, job->form->source, options, "select_take", takes, sizeof takes / sizeof *takes, of->spans);
@@ -212,6 +203,11 @@ static struct select_extent extent_of(const struct select_job *job, cl_mem mem, 
 		                       .spans = (cl_uint)(groups * job->form->streams) };
 }
 
+static choir_status take(struct select_job *job, uint64_t bytes, struct scratch *out)
+{
+	return scratch_take(job->device, bytes, "a selection on the device", out);
+}
+
 static bool pivot_pays(const struct select_job *job)
 {
 	uint64_t few = job->from.few > 0 ? job->from.few
@@ -231,8 +227,7 @@ static choir_status take_sample(struct select_job *job)
 		                     LAUNCH_ARG(samples),      LAUNCH_ARG(span),        LAUNCH_ARG(job->sampled.mem) };
 
 	set_options(job, options);
-	TRY(scratch_take(job->device, (uint64_t)SELECT_SAMPLES * job->from.elem_bytes, "a selection on the device",
-	                 &job->sampled));
+	TRY(take(job, (uint64_t)SELECT_SAMPLES * job->from.elem_bytes, &job->sampled));
 	return run_as(job, "select.cl", options, "select_sample", args, sizeof args / sizeof *args, SAMPLERS);
 }
 
@@ -245,9 +240,9 @@ static choir_status guess(struct select_job *job)
 	struct select_target to = { .ind_bytes = job->to.ind_bytes, .capacity = room };
 
 	job->phase = GUESSING;
-	TRY(scratch_take(job->device, room * job->from.elem_bytes, "the candidates of a selection", &job->found));
-	TRY(scratch_take(job->device, room * to.ind_bytes, "their positions", &job->found_ind));
-	TRY(scratch_take(job->device, sizeof(cl_uint), "a selection on the device", &job->n_found));
+	TRY(take(job, room * job->from.elem_bytes, &job->found));
+	TRY(take(job, room * to.ind_bytes, &job->found_ind));
+	TRY(take(job, sizeof(cl_uint), &job->n_found));
 	to.val = job->found.mem;
 	to.ind = job->found_ind.mem;
 	TRY(take_sample(job));
@@ -280,8 +275,8 @@ static choir_status prepare_search(struct select_job *job)
 {
 	uint64_t bytes = (uint64_t)sizeof(cl_uint) << job->digit_bits;
 
-	TRY(scratch_take(job->device, 2 * MOST_DIGITS * sizeof(cl_ulong), "a selection on the device", &job->limits));
-	TRY(scratch_take(job->device, bytes, "a selection on the device", &job->digits));
+	TRY(take(job, 2 * MOST_DIGITS * sizeof(cl_ulong), &job->limits));
+	TRY(take(job, bytes, &job->digits));
 	return dev_fill_zero(job->device, job->digits.mem, 0, bytes, sizeof(cl_uint), NULL);
 }
 
@@ -294,14 +289,12 @@ static choir_status prepare(struct select_job *job)
 	job->form = job->group == 1 ? &alone : &together;
 	job->digit_bits = job->group == 1 ? CPU_DIGIT_BITS : GPU_DIGIT_BITS;
 	job->all = extent_of(job, job->from.mem, job->from.off, job->from.n);
-	TRY(scratch_take(job->device, (uint64_t)job->all.spans * 2 * sizeof(cl_uint), "a selection on the device",
-	                 &job->counts));
-	TRY(scratch_take(job->device, sizeof(cl_uint), "a selection on the device", &job->total));
+	TRY(take(job, (uint64_t)job->all.spans * 2 * sizeof(cl_uint), &job->counts));
+	TRY(take(job, sizeof(cl_uint), &job->total));
 	units = (job->from.n + job->form->unit - 1) / job->form->unit;
-	TRY(scratch_take(job->device, units * job->form->unit / 8, "the masks of a selection", &job->masks));
+	TRY(take(job, units * job->form->unit / 8, &job->masks));
 	if (job->form == &alone)
-		TRY(scratch_take(job->device, job->from.n * job->from.elem_bytes, "what a selection puts aside",
-		                 &job->aside));
+		TRY(take(job, job->from.n * job->from.elem_bytes, &job->aside));
 	return CHOIR_SUCCESS;
 }
 
@@ -394,20 +387,14 @@ void select_job_destroy(struct select_job *job)
 {
 	if (job == NULL)
 		return;
+	struct scratch *const all[] = { &job->counts, &job->total, &job->limits,    &job->digits,  &job->masks,
+		                        &job->aside,  &job->found, &job->found_ind, &job->sampled, &job->n_found };
 	/* Without an event something failed half-way: what was enqueued ends before its memory goes. */
 	if (job->event != NULL)
 		(void)dev_wait(&job->event);
 	else if (job->counts.mem != NULL)
 		(void)clFinish(dev_queue(job->device));
-	scratch_give(&job->counts);
-	scratch_give(&job->total);
-	scratch_give(&job->limits);
-	scratch_give(&job->digits);
-	scratch_give(&job->masks);
-	scratch_give(&job->aside);
-	scratch_give(&job->found);
-	scratch_give(&job->found_ind);
-	scratch_give(&job->sampled);
-	scratch_give(&job->n_found);
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		scratch_give(all[i]);
 	free(job);
 }

@@ -144,6 +144,11 @@ choir_status header_start(struct sparse *sparse, struct script_turn *turn); /* l
 /* sparse_choose: method and regions of the call, by gathered numbers alone: all ranks choose, or fail, alike. */
 choir_status sparse_choose(struct sparse *sparse); /* choose.c */
 
+/* scale.c.  sparse_widen: converts the rows to local_dtype.  sparse_scale: of premul_sum, multiplies them by the rank's
+ * factor and rounds them to local_dtype, on the device where kernels coalesce.  NO_MEMORY, OPENCL. */
+choir_status sparse_widen(struct sparse *sparse);
+choir_status sparse_scale(struct sparse *sparse);
+
 /* sparse_is_long: do so many pairs pay for kernels?  Note [short lists] in stay.c. */
 bool sparse_is_long(const struct sparse *sparse, uint64_t pairs, uint64_t row_bytes);
 choir_status deliver_flush(struct sparse *sparse, struct script_turn *turn); /* deliver.c */
