@@ -50,7 +50,7 @@ struct options {
 static struct options options_of(const choir_device *device, choir_dtype dtype, choir_op op)
 {
 	unsigned width = dev_vector_width(device, choir_dtype_bytes(dtype));
-	char text[REDUCE_OP_OPTION_BYTES], wide[16] = "";
+	char text[REDUCE_OP_OPTION_BYTES], wide[24] = "";
 	struct options options;
 
 	if (width > 1)
