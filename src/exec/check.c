@@ -11,23 +11,48 @@
 #include "exec/liveness.h"
 #include "exec/messages.h"
 #include "exec/record.h"
+#include "exec/relatives.h"
 
 #include <stdio.h>
 
 enum { CHECK_MOST = 1024 }; /* runs that a check looks at, beside those that can move */
 enum { SIGN_MOST = 64 };    /* runs whose ranks get signs */
 
-/* Tells the other ranks for whom the oldest call that waits for somebody waits, else the oldest that is held back. */
+struct sign {
+	int endpoint; /* of the rank that is waited for */
+	int64_t now;
+};
+
+/* In a comm where this rank has no call: the number of that rank is another there, and it may be no rank of it. */
+static void sign_for(struct choir_comm *relative, void *ctx)
+{
+	const struct sign *sign = ctx;
+	int rank = relative->n - 1;
+
+	while (rank >= 0 && relative->endpoint_of[rank] != sign->endpoint)
+		rank--;
+	liveness_publish_for(relative, rank, sign->now);
+}
+
+/* Tells the other ranks for whom the oldest call that waits for somebody waits, else the oldest that is held back; if
+ * that is for long, the ranks of its relatives too. */
 static void give_sign(struct choir_comm *comm, int64_t now)
 {
+	int64_t waited_ms = 0;
 	int target = -1;
 
 	for (struct run *run = comm->engine.flight.eligible; run != NULL && target < 0; run = run->next_eligible)
-		if (run_is_active(run))
+		if (run_is_active(run)) {
 			target = late_most_silent(run, now);
-	if (target < 0 && comm->keyed != NULL)
+			waited_ms = run->watch.started_ns != 0 ? late_waited_ms(run, now) : 0;
+		}
+	if (target < 0 && comm->keyed != NULL) {
 		target = keyed_awaited(comm->keyed);
+		waited_ms = LIVENESS_SIGN_MS; /* else it would not be known */
+	}
 	liveness_publish(comm, target, now);
+	if (target >= 0 && waited_ms >= LIVENESS_SIGN_MS)
+		relatives_visit(comm, sign_for, &(struct sign){ comm->endpoint_of[target], now });
 }
 
 /* Does one of its first calls wait for that rank, and for long?  Who has not made a call of a key is not known. */

@@ -3,8 +3,9 @@
  * stopped, dead or busy elsewhere gives none.  So a late call follows the chain: from the rank that it waits for to the
  * one that this rank waits for, and so on.  If a rank on the way has been silent for long, the one with the longest
  * silence is named; the last word of a silent rank is old, so the chain may go on beyond it.  Otherwise the rank at the
- * end is named, which waits for nobody.  Questions and answers between nodes may be lost; the next question comes at
- * twice the time, the last one well before the deadline.
+ * end is named, which waits for nobody.  A rank that waits in one comm for long says so in its relatives too, where it
+ * has no call, if the awaited rank is one of theirs.  Questions and answers between nodes may be lost; the next
+ * question comes at twice the time, the last one well before the deadline.
  *
  * Note [signs].  A transport tells that a peer is lost when something is sent to it, and a rank that waits for a
  * message sends nothing.  So a rank that has waited for LIVENESS_SIGN_MS sends its sign to the ranks of other nodes
@@ -14,6 +15,7 @@
 
 #include "base/arithmetic.h"
 #include "base/log.h"
+#include "base/wait.h"
 
 #include <stdlib.h>
 
@@ -114,6 +116,12 @@ void liveness_publish(struct choir_comm *comm, int waits_for, int64_t now_ns)
 	atomic_store_explicit(&control->sign_ns, now_ns, memory_order_relaxed);
 }
 
+void liveness_publish_for(struct choir_comm *comm, int waits_for, int64_t now_ns)
+{
+	liveness_publish(comm, waits_for, now_ns);
+	atomic_store(&comm->liveness.published_for_ns, now_ns);
+}
+
 void liveness_ask(struct run *run, int64_t now_ns)
 {
 	struct choir_comm *comm = run->comm;
@@ -146,11 +154,18 @@ static uint64_t started(struct choir_comm *comm)
 	return first;
 }
 
+/* Does the rank wait now, here or in another comm?  Else its last word is about a call which is over. */
+static bool waits(const struct choir_comm *comm)
+{
+	return atomic_load(&comm->submission.unfinished) > 0 ||
+	       wait_now_ns() - atomic_load(&comm->liveness.published_for_ns) < LIVENESS_SIGN_MS * 1000000;
+}
+
 static struct wire_header here(struct choir_comm *comm)
 {
 	struct wire_header header = { .kind = WIRE_HERE, .key = started(comm) };
 
-	if (atomic_load(&comm->submission.unfinished) > 0) /* else that is about a call which is over */
+	if (waits(comm))
 		header.tag = atomic_load(&comm_control(comm, comm->local_rank)->waits_for);
 	return header;
 }

@@ -86,3 +86,16 @@ void relatives_failure(const struct choir_comm *comm, uint64_t calls, struct kep
 		*out = comm->relation.failure;
 	pthread_mutex_unlock(&all->lock);
 }
+
+void relatives_visit(const struct choir_comm *comm, void (*fn)(struct choir_comm *relative, void *ctx), void *ctx)
+{
+	struct relatives *all = comm->relation.all;
+
+	if (all == NULL)
+		return;
+	pthread_mutex_lock(&all->lock);
+	for (struct choir_comm *other = all->first; other != NULL; other = other->relation.next)
+		if (other != comm && atomic_load(&other->submission.unfinished) == 0)
+			fn(other, ctx);
+	pthread_mutex_unlock(&all->lock);
+}

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-enum { RANKS = 3, SHORT_MS = 300, LONG_MS = 60000, TAG = 7 };
+enum { RANKS = 3, SHORT_MS = 300, LATE_MS = 1500, LONG_MS = 60000, TAG = 7 };
 
 #define FAILURE "failing: rank 1: send/recv #0 (1 x i32) waits for rank 2"
 #define CAUSE   "; another of its comms had failed: " FAILURE
@@ -146,7 +146,33 @@ static void old_failure_is_not(struct world *world, int rank, choir_comm *parent
 	OK(choir_comm_destroy(failing));
 }
 
-static const world_fn cases[] = { parent_is_told, sibling_is_told, child_is_told, key_is_told, old_failure_is_not };
+/* Rank 2 stands still; rank 1 waits for it in a comm of these two, and rank 0 waits for both in the parent. */
+static void silent_one_is_named(struct world *world, int rank, choir_comm *parent, void *arg)
+{
+	choir_call call = CHOIR_CALL_INIT;
+	choir_event *event = NULL;
+	choir_comm *pair = NULL;
+
+	(void)arg;
+	OK(choir_comm_split(parent, rank == 0 ? 0 : 1, rank, &pair));
+	call.deadline_ms = LATE_MS;
+	line_up();
+	if (rank == 1)
+		OK(choir_barrier(pair, NULL, &event));
+	if (rank == 0)
+		SAYS(choir_barrier(parent, &call, NULL), CHOIR_TIMEOUT, "rank 2");
+	CHECK(rank != 0 || !says(choir_last_error(), "rank 1"));
+	line_up();
+	if (rank == 2)
+		OK(choir_barrier(pair, NULL, NULL));
+	if (rank == 1)
+		OK(choir_event_wait(event, LONG_MS));
+	choir_event_release(event);
+	OK(choir_comm_destroy(pair));
+}
+
+static const world_fn cases[] = { parent_is_told, sibling_is_told,    child_is_told,
+	                          key_is_told,    old_failure_is_not, silent_one_is_named };
 
 static void test_relatives(void **state)
 {
