@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Design notes.  A run is a small state machine, a function a state; each returns whether it moved on, so the engine
- * calls it again until nothing moves.  Only the thread that holds the engine's right to drive is in here.  Deps of a
- * run that has not started cost a look each drive; nothing else of it is touched. */
+/* Design notes.  A run is a small state machine, a function a state; each returns whether it moved on, so it is called
+ * again until nothing moves, or until its plan pauses, so that others have their turn.  Only the thread that holds the
+ * engine's right to drive is in here.  Deps of a run that has not started cost a look each drive; nothing else of it is
+ * touched. */
 #include "exec/run.h"
 
 #include "exec/board.h"
@@ -76,7 +77,7 @@ bool run_advance(struct run *run)
 {
 	bool ever = false, moved = true;
 
-	while (moved && run_is_active(run)) {
+	while (moved && run_is_active(run) && !(ever && run->board.paused)) {
 		choir_status st;
 
 		moved = false;

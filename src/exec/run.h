@@ -53,6 +53,7 @@ struct step_board {
 	uint32_t ready_head, ready_tail, n_waiting, n_done;
 	uint32_t n_watched;  /* the first of waiting: their ends ring the doorbell (run_ring_at_ends) */
 	uint64_t bytes_done; /* of the host step at the queue's head */
+	bool paused;         /* after so many bytes that others have their turn */
 	uint32_t capacity;
 };
 

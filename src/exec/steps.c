@@ -278,16 +278,26 @@ static choir_status poll_waiting(struct run *run, bool *moved)
 	return CHOIR_SUCCESS;
 }
 
+/* A long message is many steps, each of which the next may follow at once. */
+static uint64_t message_bytes(const struct run *run, uint32_t id)
+{
+	const struct plan_step *step = &run->plan->steps[id];
+
+	return step->kind == PLAN_SEND_MSG || step->kind == PLAN_RECV_MSG ? step->len : 0;
+}
+
 choir_status steps_advance(struct run *run, bool *moved, bool *done)
 {
 	struct step_board *board = &run->board;
-	bool piecewise = false;
+	uint64_t messages = 0; /* their bytes */
 
+	board->paused = false;
 	TRY(poll_waiting(run, moved));
-	while (board->ready_head < board->ready_tail && !piecewise) {
+	while (board->ready_head < board->ready_tail && !board->paused) {
+		messages += message_bytes(run, board->ready[board->ready_head]);
 		*moved = true;
 		TRY(start_next(run));
-		piecewise = board->bytes_done > 0;
+		board->paused = board->bytes_done > 0 || messages >= STEP_PIECE_BYTES;
 	}
 	*done = board->n_done == run->plan->n_steps;
 	return CHOIR_SUCCESS;

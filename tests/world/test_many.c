@@ -3,11 +3,14 @@
  * more than it needs to wait, and calls that overtake others still end. */
 #include "exec/check.h"
 #include "exec/engine.h"
+#include "exec/steps.h"
 #include "world/gate.h"
 
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -17,7 +20,8 @@ enum {
 	MOST_CHECKED = 1024 + MOST_LOOKS, /* of the slow check */
 	CALL_ALLOCATIONS = 3,             /* event and run; what was prepared, where another thread drives */
 	OTHER_ALLOCATIONS = 512,          /* of a comm that begins */
-	OVERTAKEN = 40
+	OVERTAKEN = 40,
+	TURNS = 64 /* of STEP_PIECE_BYTES */
 };
 
 static _Atomic unsigned allocated;
@@ -47,9 +51,9 @@ void *__wrap_realloc(void *ptr, size_t bytes)
 	return __real_realloc(ptr, bytes);
 }
 
-/* Looks at runs in one drive of an engine: here, and the most of any thread. */
+/* Looks at runs in one drive of an engine: here, and the most of any thread; of all threads together. */
 static _Thread_local int looks;
-static _Atomic int most_looks;
+static _Atomic int most_looks, all_looks;
 
 bool __real_run_advance(struct run *run);
 bool __wrap_run_advance(struct run *run);
@@ -59,6 +63,7 @@ bool __wrap_engine_drive(struct choir_comm *comm, bool messages, struct due_job 
 bool __wrap_run_advance(struct run *run)
 {
 	looks++;
+	atomic_fetch_add(&all_looks, 1);
 	return __real_run_advance(run);
 }
 
@@ -279,11 +284,45 @@ static void test_overtake(void **state)
 	line_up_layouts(2, overtake);
 }
 
+/* A call of many bytes, whose peer is never late, goes on in as many looks: between two others have their turn. */
+static void take_turns(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	enum { BYTES = TURNS * STEP_PIECE_BYTES };
+	unsigned char *send = malloc(BYTES), *recv = calloc(BYTES, 1);
+	choir_event *event = NULL;
+	int n = choir_comm_size(comm);
+
+	(void)arg;
+	memset(send, rank + 1, BYTES);
+	if (n == 1)
+		OK(choir_allreduce(comm, choir_host(send), choir_host(recv), BYTES, CHOIR_U8, CHOIR_OP_SUM, NULL,
+		                   &event));
+	else
+		OK(choir_sendrecv(comm, choir_host(send), BYTES, 1 - rank, choir_host(recv), BYTES, 1 - rank, CHOIR_U8,
+		                  NULL, &event));
+	OK(choir_event_wait(event, -1));
+	choir_event_release(event);
+	for (size_t i = 0; i < BYTES; i++)
+		CHECK(recv[i] == (n == 1 ? 1 : 2 - rank));
+	free(send);
+	free(recv);
+}
+
+static void test_turns(void **state)
+{
+	(void)state;
+	for (int n = 1; n <= 2; n++) {
+		atomic_store(&all_looks, 0);
+		line_up_run(n, n, 30000, take_turns, NULL);
+		assert_in_range(atomic_load(&all_looks), n * TURNS / 2, INT_MAX);
+	}
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_sums), cmocka_unit_test(test_messages),
-		                            cmocka_unit_test(test_check), cmocka_unit_test(test_addresses),
-		                            cmocka_unit_test(test_overtake) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_sums),     cmocka_unit_test(test_messages),
+		                            cmocka_unit_test(test_check),    cmocka_unit_test(test_addresses),
+		                            cmocka_unit_test(test_overtake), cmocka_unit_test(test_turns) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();
