@@ -65,6 +65,8 @@ struct algo_in {
 	/* the bytes that cross the bus to a rank's far memory in the time of a command without any, the most of all
 	 * ranks; 0 = no rank has far memory.  The same on all ranks, but measured: bits must not depend on it */
 	uint64_t command_bytes;
+	/* the second-level cache of a core, the least of all ranks; 0 = unknown.  The same on all ranks */
+	uint64_t core_cache_bytes;
 	bool staged; /* the call wants no plan that accesses SEND or RECV but by copies: neither is direct then */
 	/* premul_sum: the plan begins with plan_scale, unless it is on_device; the same on all ranks; `shared` is
 	 * false then */

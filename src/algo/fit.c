@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "algo/fit.h"
 
+#include "base/arithmetic.h"
+
 const char *fit_single(const struct algo_in *in)
 {
 	return in->layout->n == 1 ? NULL : "is for one rank alone";
@@ -64,8 +66,9 @@ uint64_t fit_chunk_bytes(const struct algo_in *in, uint64_t bytes, uint64_t comm
 
 uint64_t fit_moved_chunk_bytes(const struct algo_in *in, uint64_t bytes)
 {
-	uint64_t of_two = 64 * 1024, most = 8 * 1024 * 1024;
+	uint64_t of_two = max_u64(64 * 1024, in->core_cache_bytes / 4), most = 8 * 1024 * 1024;
+	uint64_t usual = fit_chunk_bytes(in, bytes, 1);
 	bool shorter = in->layout->n == 2 && bytes <= most && in->chunk_bytes == 0 && in->command_bytes == 0;
 
-	return shorter ? of_two : fit_chunk_bytes(in, bytes, 1);
+	return shorter ? min_u64(of_two, usual) : usual;
 }

@@ -3,6 +3,7 @@
 
 #include "api/nodes.h"
 #include "exec/layout.h"
+#include "node/cache.h"
 #include "node/process_id.h"
 
 #include <errno.h>
@@ -16,7 +17,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#define PROCESS_MAGIC 0x63687234u
+#define PROCESS_MAGIC 0x63687235u
 
 /* A network namespace counts as a machine of its own: its network is apart. */
 static void find_machine(struct process *mine)
@@ -78,6 +79,7 @@ choir_status bootstrap_facts(const struct join *join, struct process *out)
 		.ranks_per_node = join->config->ranks_per_node,
 		.keyed = join->config->keyed != 0,
 		.first = facts_of(join, 0),
+		.core_cache_bytes = cache_core_bytes(),
 	};
 	find_machine(out);
 	if (sched_getaffinity(0, sizeof out->cores, (cpu_set_t *)(void *)out->cores) != 0)
@@ -120,6 +122,7 @@ static choir_status gather_processes(struct bootstrap *b, choir_status *ready_p)
 		                  dev_keeps_denormals(device) == dev_keeps_denormals(first);
 	}
 	b->n = 0;
+	b->core_cache_bytes = mine->core_cache_bytes;
 	for (int p = 0; p < b->n_processes; p++) {
 		if (b->processes[p].magic != PROCESS_MAGIC)
 			return error_set(CHOIR_MISMATCH, "%s: process %d is of another version of choir", b->join->call,
@@ -134,6 +137,7 @@ static choir_status gather_processes(struct bootstrap *b, choir_status *ready_p)
 			                 bootstrap_name(b, b->me, ours),
 			                 mine->keyed ? "a keyed one" : "an ordered one");
 		b->n += b->processes[p].n_local;
+		b->core_cache_bytes = min_u64(b->core_cache_bytes, b->processes[p].core_cache_bytes);
 	}
 	return CHOIR_SUCCESS;
 }

@@ -26,10 +26,11 @@ struct bootstrap {
 	int *node_of;              /* [n] */
 	int *endpoint_of;          /* [n] */
 	bool mixed_devices;
-	uint64_t command_bytes; /* of far memory: the most of all ranks; 0 = no rank's is far */
-	bool crowded;           /* more ranks run on this machine than the cores that its processes may use together */
-	bool far_cores;         /* those cores share no last level cache */
-	bool one_process;       /* this is the only process, and the host reaches its devices' memory directly */
+	uint64_t command_bytes;    /* of far memory: the most of all ranks; 0 = no rank's is far */
+	uint64_t core_cache_bytes; /* the least of all processes; 0 = one's is unknown */
+	bool crowded;     /* more ranks run on this machine than the cores that its processes may use together */
+	bool far_cores;   /* those cores share no last level cache */
+	bool one_process; /* this is the only process, and the host reaches its devices' memory directly */
 	/* this is the only process; its devices, of class stage, share a context and can reduce the same types */
 	bool one_context;
 	char apart[256];  /* why ranks of one machine are on several nodes; "": they are not, or the caller wants it */

@@ -120,6 +120,7 @@ choir_status comm_fill(struct bootstrap *b, int local, struct choir_comm *comm)
 	comm->one_process = b->one_process;
 	comm->device_bytes = b->one_context ? DEVICE_PLAN_BYTES : 0;
 	comm->command_bytes = b->command_bytes;
+	comm->core_cache_bytes = b->core_cache_bytes;
 	comm->cache_bytes = cache_shared_bytes();
 	comm->device = dev_retain(join->devices[local]);
 	TRY(init_locks(comm));

@@ -26,8 +26,9 @@ struct process {
 	int32_t has_transport;
 	int32_t ranks_per_node;
 	int32_t keyed;
-	int32_t status;          /* a choir_status: what came before */
-	struct rank_facts first; /* of its ranks */
+	int32_t status;            /* a choir_status: what came before */
+	struct rank_facts first;   /* of its ranks */
+	uint64_t core_cache_bytes; /* 0 = unknown */
 	struct bell_address bell;
 	unsigned char cores[128]; /* a cpu_set_t: where its threads may run */
 };

@@ -102,7 +102,8 @@ struct choir_comm {
 	/* device memory that a plan may take; 0: the ranks' devices cannot reach each other's memory, see device.h of
 	 * algo */
 	uint64_t device_bytes;
-	uint64_t command_bytes; /* of the ranks' far memory: algo_in of algo */
+	uint64_t command_bytes;    /* of the ranks' far memory: algo_in of algo */
+	uint64_t core_cache_bytes; /* algo_in of algo */
 	struct arena *arena;
 	const struct poison *poison;    /* there */
 	struct arena_control *controls; /* there: [node_size] */

@@ -64,13 +64,13 @@ struct script_env {
 	int me;
 	choir_device *device;
 	uint64_t slot_bytes, message_bytes;
-	uint64_t device_bytes, command_bytes; /* as in algo_in */
-	struct plan_cache *plans;             /* the comm's, for script_take_plan; NULL = every plan is built */
-	void (*wake)(void *unused);           /* wakes this process's waiting threads; for dev_watch, from any thread */
-	const struct link_costs *costs;       /* of the rules; NULL = the built-in ones */
-	struct history *history;              /* the comm's, for scripts that next runs; NULL = none */
-	bool order_ranks;                     /* reductions are folded in rank order */
-	struct nt_choice nt;                  /* how to write what peers read where it lies */
+	uint64_t device_bytes, command_bytes, core_cache_bytes; /* as in algo_in */
+	struct plan_cache *plans;       /* the comm's, for script_take_plan; NULL = every plan is built */
+	void (*wake)(void *unused);     /* wakes this process's waiting threads; for dev_watch, from any thread */
+	const struct link_costs *costs; /* of the rules; NULL = the built-in ones */
+	struct history *history;        /* the comm's, for scripts that next runs; NULL = none */
+	bool order_ranks;               /* reductions are folded in rank order */
+	struct nt_choice nt;            /* how to write what peers read where it lies */
 };
 
 /* script_env_of: of that comm.  Its history and nt belong to the driver.  In run_script.c. */

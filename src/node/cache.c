@@ -6,13 +6,16 @@
 
 enum { USUAL_BYTES = 32 << 20 };
 
-/* The size of the level 3 cache of core 0 by sysfs; 0 if unknown.  hwloc would say the same, but it looks at the whole
+/* The size of core 0's cache of that level by sysfs; 0 if unknown.  hwloc would say the same, but it looks at the whole
  * machine first, which takes every process that loads the library longer than all else in making a comm. */
-static uint64_t sysfs_bytes(void)
+static uint64_t sysfs_bytes(int level)
 {
-	FILE *file = fopen("/sys/devices/system/cpu/cpu0/cache/index3/size", "re");
 	unsigned long long kib = 0;
+	char path[80];
+	FILE *file;
 
+	snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/size", level);
+	file = fopen(path, "re");
 	if (file == NULL)
 		return 0;
 	if (fscanf(file, "%lluK", &kib) != 1 || kib > UINT64_MAX >> 10)
@@ -24,11 +27,18 @@ static uint64_t sysfs_bytes(void)
 uint64_t cache_shared_bytes(void)
 {
 	long all = sysconf(_SC_LEVEL3_CACHE_SIZE);
-	uint64_t bytes = all > 0 ? (uint64_t)all : 0, system = sysfs_bytes();
+	uint64_t bytes = all > 0 ? (uint64_t)all : 0, system = sysfs_bytes(3);
 
 	if (system > 0 && (bytes == 0 || system < bytes))
 		bytes = system;
 	return bytes > 0 ? bytes : USUAL_BYTES;
+}
+
+uint64_t cache_core_bytes(void)
+{
+	long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+
+	return bytes > 0 ? (uint64_t)bytes : sysfs_bytes(2);
 }
 
 static bool has_core(const unsigned char *cores, size_t bytes, size_t core)
