@@ -120,6 +120,18 @@ bool p2p_put_soon(struct run *run, const struct plan_step *step)
 	return false;
 }
 
+/* With the first message, since the ring's bytes are new to this process one page after the other. */
+static void map_ring(struct choir_comm *comm, int peer)
+{
+	int local_rank = comm->layout.local_rank_of[peer];
+	uint64_t bit = UINT64_C(1) << local_rank, *mapped = &comm->engine.arena.rings_mapped;
+
+	if ((*mapped & bit) != 0)
+		return;
+	*mapped |= bit;
+	arena_map_ring(comm->arena, local_rank, comm->local_rank);
+}
+
 /* The item that is this piece of this message, and its number; NULL if it is not in the ring. */
 static const struct ring_item *find(const struct ring *ring, const struct run *run, uint32_t tag, uint64_t *number_p)
 {
@@ -172,6 +184,7 @@ choir_status p2p_take(struct run *run, const struct plan_step *step, bool *done)
 	item = find(ring, run, step->tag, &number);
 	if (item == NULL)
 		return CHOIR_SUCCESS;
+	map_ring(run->comm, step->peer);
 	if (item->key[1] != hash_of(run)) {
 		memcpy(&theirs, item->record, sizeof theirs);
 		return run_mismatch(run, step->peer, &theirs);

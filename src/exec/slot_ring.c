@@ -11,6 +11,7 @@ enum {
 	RING_LEAST = 512 << 10,
 	TURN_BYTES = 2 << 20,
 	SHORT_BYTES = 4 << 10,
+	MOST_LOOKS = 4, /* for peers' slots to map */
 	LINE_BYTES = 64,
 	FAR_MEMORY = 4 /* times as much where a bus is slower than those caches anyway */
 };
@@ -101,6 +102,20 @@ void slot_ring_take(struct run *run)
 	                                    (uint32_t)(ring->next / LINE_BYTES));
 }
 
+/* The calls after the first one are likely to find that peers have allocated their slots; those of a rank that writes
+ * none are not looked for longer. */
+static void map_peers(struct choir_comm *comm)
+{
+	struct arena_use *use = &comm->engine.arena;
+
+	if (use->slots_looked == MOST_LOOKS || use->slots_mapped == comm->node_size - 1)
+		return;
+	use->slots_looked++;
+	use->slots_mapped = 0;
+	for (int r = 0; r < comm->node_size; r++)
+		use->slots_mapped += r != comm->local_rank && arena_map_slots(comm->arena, r, TURN_BYTES);
+}
+
 choir_status slot_ring_allocate(struct run *run)
 {
 	struct choir_comm *comm = run->comm;
@@ -109,6 +124,8 @@ choir_status slot_ring_allocate(struct run *run)
 	     is_short = run->slot.at >= ring_bytes;
 	bool *allocated = is_short ? &comm->engine.arena.has_short_slots : &comm->engine.arena.has_slots;
 
+	if (!is_short)
+		map_peers(comm);
 	if (*allocated || !writes)
 		return CHOIR_SUCCESS;
 	TRY(arena_take_slots(comm->arena, comm->local_rank, is_short ? ring_bytes : 0,

@@ -283,11 +283,28 @@ struct ring *arena_ring(struct arena *arena, int from, int to)
 	return (struct ring *)(void *)at_off(arena, ring_off(arena, from, to));
 }
 
+static uint64_t slots_off(const struct arena *arena, int local_rank)
+{
+	return arena->slots_off + (uint64_t)local_rank * (uint64_t)arena->lanes * arena->slot_bytes;
+}
+
 choir_status arena_take_slots(struct arena *arena, int local_rank, uint64_t off, uint64_t bytes)
 {
-	uint64_t slots = arena->slots_off + (uint64_t)local_rank * (uint64_t)arena->lanes * arena->slot_bytes;
+	if (!arena->growing)
+		return CHOIR_SUCCESS;
+	TRY(shared_fill(&arena->map, arena_name, slots_off(arena, local_rank) + off, bytes));
+	if (off == 0)
+		atomic_store_explicit(&arena_control(arena, local_rank)->slot_bytes, bytes, memory_order_release);
+	return CHOIR_SUCCESS;
+}
 
-	return arena->growing ? shared_fill(&arena->map, arena_name, slots + off, bytes) : CHOIR_SUCCESS;
+bool arena_map_slots(struct arena *arena, int local_rank, uint64_t bytes)
+{
+	uint64_t there = atomic_load_explicit(&arena_control(arena, local_rank)->slot_bytes, memory_order_acquire);
+
+	if (there > 0)
+		shared_map_ahead(&arena->map, slots_off(arena, local_rank), there < bytes ? there : bytes);
+	return there > 0;
 }
 
 choir_status arena_take_ring(struct arena *arena, int from, int to)
@@ -297,6 +314,11 @@ choir_status arena_take_ring(struct arena *arena, int from, int to)
 	TRY(shared_fill(&arena->map, arena_name, ring_off(arena, from, to), ring_span(arena_ring_bytes(arena))));
 	atomic_fetch_or_explicit(&arena_control(arena, from)->rings, UINT64_C(1) << to, memory_order_release);
 	return CHOIR_SUCCESS;
+}
+
+void arena_map_ring(struct arena *arena, int from, int to)
+{
+	shared_map_ahead(&arena->map, ring_off(arena, from, to), ring_span(arena_ring_bytes(arena)));
 }
 
 choir_status arena_take_keys(struct arena *arena, struct key_board **out_p)

@@ -53,6 +53,7 @@ struct arena_control {                        /* the words of one rank that are 
 	_Alignas(64) _Atomic uint64_t done[ARENA_MOST_LANES];
 	/* in a growing arena: bit p is set once its ring to local rank p is allocated */
 	_Alignas(64) _Atomic uint64_t rings;
+	_Atomic uint64_t slot_bytes; /* so many bytes of its slots, from the first on, are allocated */
 	/* the first rank's: the ways to store that all ranks use (exec/nt_plan.h); rarely written */
 	_Alignas(64) _Atomic uint64_t nt;
 };
@@ -97,6 +98,11 @@ struct arena_control *arena_control(struct arena *arena, int local_rank);
  * arena_take_ring: the sending rank allocates its ring to another.  NO_MEMORY.  Both may be repeated. */
 choir_status arena_take_slots(struct arena *arena, int local_rank, uint64_t off, uint64_t bytes);
 choir_status arena_take_ring(struct arena *arena, int from, int to);
+
+/* arena_map_slots, arena_map_ring: maps here what that rank has allocated, of its slots at most the first `bytes`, so
+ * that reading it takes no page faults.  arena_map_slots: false if it has allocated none. */
+bool arena_map_slots(struct arena *arena, int local_rank, uint64_t bytes);
+void arena_map_ring(struct arena *arena, int from, int to);
 
 /* arena_take_keys: allocates the key board (node/key_board.h), by each rank that uses it.  NO_MEMORY. */
 struct key_board;

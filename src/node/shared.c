@@ -228,6 +228,15 @@ choir_status shared_fill(const struct shared_map *map, const char *what, uint64_
 	return CHOIR_SUCCESS;
 }
 
+void shared_map_ahead(const struct shared_map *map, uint64_t off, uint64_t bytes)
+{
+#ifdef MADV_POPULATE_READ
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), from = off / page * page, end = round_up(off + bytes, page);
+
+	(void)madvise((unsigned char *)map->base + from, end - from, MADV_POPULATE_READ);
+#endif
+}
+
 /* Opens the descriptor only if its link names a memfd of choir: opening another process's device or pipe could
  * block. */
 static int open_peer(const char *what, int64_t process, int fd)

@@ -37,6 +37,10 @@ choir_status shared_make_growing(const char *what, uint64_t bytes, uint64_t firs
  * process that maps the file; may be repeated.  NO_MEMORY; never a signal. */
 choir_status shared_fill(const struct shared_map *map, const char *what, uint64_t off, uint64_t bytes);
 
+/* shared_map_ahead: maps bytes that are allocated, so that this process's first reads take no page faults.  May fail
+ * silently: then they take them. */
+void shared_map_ahead(const struct shared_map *map, uint64_t off, uint64_t bytes);
+
 /* shared_root: prefix of the paths that memory_left reads; tests set it. */
 extern const char *shared_root;
 
