@@ -23,7 +23,7 @@ struct sign {
 	int64_t now;
 };
 
-/* In a comm where this rank has no call: the number of that rank is another there, and it may be no rank of it. */
+/* In another comm of this rank: the number of that rank is another there, and it may be no rank of it. */
 static void sign_for(struct choir_comm *relative, void *ctx)
 {
 	const struct sign *sign = ctx;

@@ -43,6 +43,7 @@ struct liveness_rank {
 struct liveness {
 	struct liveness_rank *ranks; /* [n] */
 	_Atomic bool any_asked;
+	_Atomic bool awaits;              /* at the last slow check a call of this comm waited for a rank */
 	_Atomic int64_t published_for_ns; /* when one of its relatives said for whom the rank waits; 0 = never */
 	/* The driver only: when I asked last, when I gave signs last, the rank that gets the next one */
 	int64_t asked_ns, signed_ns;

@@ -3,9 +3,9 @@
  * stopped, dead or busy elsewhere gives none.  So a late call follows the chain: from the rank that it waits for to the
  * one that this rank waits for, and so on.  If a rank on the way has been silent for long, the one with the longest
  * silence is named; the last word of a silent rank is old, so the chain may go on beyond it.  Otherwise the rank at the
- * end is named, which waits for nobody.  A rank that waits in one comm for long says so in its relatives too, where it
- * has no call, if the awaited rank is one of theirs.  Questions and answers between nodes may be lost; the next
- * question comes at twice the time, the last one well before the deadline.
+ * end is named, which waits for nobody.  A rank that waits in one comm for long says so in its relatives too, where no
+ * call of it waits for a rank, if the awaited rank is one of theirs.  Questions and answers between nodes may be lost;
+ * the next question comes at twice the time, the last one well before the deadline.
  *
  * Note [signs].  A transport tells that a peer is lost when something is sent to it, and a rank that waits for a
  * message sends nothing.  So a rank that has waited for LIVENESS_SIGN_MS sends its sign to the ranks of other nodes
@@ -108,17 +108,33 @@ int liveness_culprit(const struct choir_comm *comm, int first, int64_t now_ns, i
 	return rank >= 0 || longest >= silence_ns ? quietest : last; /* rank >= 0: they wait in a circle */
 }
 
-void liveness_publish(struct choir_comm *comm, int waits_for, int64_t now_ns)
+/* Has a relative said of late for whom the rank waits? */
+static bool is_published_for(const struct choir_comm *comm, int64_t now_ns)
+{
+	return now_ns - atomic_load(&comm->liveness.published_for_ns) < LIVENESS_SIGN_MS * 1000000;
+}
+
+/* waits_for: NULL: as before. */
+static void publish(struct choir_comm *comm, const int *waits_for, int64_t now_ns)
 {
 	struct arena_control *control = comm_control(comm, comm->local_rank);
 
-	atomic_store_explicit(&control->waits_for, (uint32_t)(waits_for + 1), memory_order_relaxed);
+	if (waits_for != NULL)
+		atomic_store_explicit(&control->waits_for, (uint32_t)(*waits_for + 1), memory_order_relaxed);
 	atomic_store_explicit(&control->sign_ns, now_ns, memory_order_relaxed);
+}
+
+void liveness_publish(struct choir_comm *comm, int waits_for, int64_t now_ns)
+{
+	atomic_store(&comm->liveness.awaits, waits_for >= 0);
+	publish(comm, waits_for < 0 && is_published_for(comm, now_ns) ? NULL : &waits_for, now_ns);
 }
 
 void liveness_publish_for(struct choir_comm *comm, int waits_for, int64_t now_ns)
 {
-	liveness_publish(comm, waits_for, now_ns);
+	if (atomic_load(&comm->submission.unfinished) > 0 && atomic_load(&comm->liveness.awaits))
+		return;
+	publish(comm, &waits_for, now_ns);
 	atomic_store(&comm->liveness.published_for_ns, now_ns);
 }
 
@@ -157,8 +173,7 @@ static uint64_t started(struct choir_comm *comm)
 /* Does the rank wait now, here or in another comm?  Else its last word is about a call which is over. */
 static bool waits(const struct choir_comm *comm)
 {
-	return atomic_load(&comm->submission.unfinished) > 0 ||
-	       wait_now_ns() - atomic_load(&comm->liveness.published_for_ns) < LIVENESS_SIGN_MS * 1000000;
+	return atomic_load(&comm->submission.unfinished) > 0 || is_published_for(comm, wait_now_ns());
 }
 
 static struct wire_header here(struct choir_comm *comm)

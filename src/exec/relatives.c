@@ -95,7 +95,7 @@ void relatives_visit(const struct choir_comm *comm, void (*fn)(struct choir_comm
 		return;
 	pthread_mutex_lock(&all->lock);
 	for (struct choir_comm *other = all->first; other != NULL; other = other->relation.next)
-		if (other != comm && atomic_load(&other->submission.unfinished) == 0)
+		if (other != comm)
 			fn(other, ctx);
 	pthread_mutex_unlock(&all->lock);
 }

@@ -20,7 +20,7 @@ void relatives_tell(const struct choir_comm *comm, choir_status status, const ch
  * SUCCESS: none did. */
 void relatives_failure(const struct choir_comm *comm, uint64_t calls, struct kept_error *out);
 
-/* relatives_visit: fn, which must not wait, of each of the comm's relatives in which the rank has no call under way. */
+/* relatives_visit: fn, which must not wait, of each of the comm's relatives. */
 void relatives_visit(const struct choir_comm *comm, void (*fn)(struct choir_comm *relative, void *ctx), void *ctx);
 
 #endif

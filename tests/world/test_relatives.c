@@ -171,8 +171,43 @@ static void silent_one_is_named(struct world *world, int rank, choir_comm *paren
 	OK(choir_comm_destroy(pair));
 }
 
-static const world_fn cases[] = { parent_is_told, sibling_is_told,    child_is_told,
-	                          key_is_told,    old_failure_is_not, silent_one_is_named };
+/* The same; rank 1 has a call in the parent too, which depends on the one in the pair. */
+static void silent_one_is_named_behind_deps(struct world *world, int rank, choir_comm *parent, void *arg)
+{
+	choir_call call = CHOIR_CALL_INIT;
+	choir_event *event = NULL, *next = NULL;
+	choir_comm *pair = NULL;
+
+	(void)arg;
+	OK(choir_comm_split(parent, rank == 0 ? 0 : 1, rank, &pair));
+	call.deadline_ms = rank == 0 ? LATE_MS : 0;
+	line_up();
+	if (rank == 1) {
+		OK(choir_barrier(pair, NULL, &event));
+		call.deps = &event;
+		call.n_deps = 1;
+		(void)choir_barrier(parent, &call, &next); /* rank 0's time-out ends it */
+	}
+	if (rank == 0)
+		SAYS(choir_barrier(parent, &call, NULL), CHOIR_TIMEOUT, "rank 2");
+	CHECK(rank != 0 || !says(choir_last_error(), "rank 1"));
+	line_up();
+	if (rank == 2)
+		OK(choir_barrier(pair, NULL, NULL));
+	if (rank == 1)
+		OK(choir_event_wait(event, LONG_MS));
+	choir_event_release(event);
+	choir_event_release(next);
+	OK(choir_comm_destroy(pair));
+}
+
+static const world_fn cases[] = { parent_is_told,
+	                          sibling_is_told,
+	                          child_is_told,
+	                          key_is_told,
+	                          old_failure_is_not,
+	                          silent_one_is_named,
+	                          silent_one_is_named_behind_deps };
 
 static void test_relatives(void **state)
 {
