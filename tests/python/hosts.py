@@ -33,7 +33,25 @@ def plain():
         about = comm.describe()
         assert about["nodes_because"] == APART, about["nodes_because"]
         assert comm.rank > 0 or APART in Path(os.environ["HOSTS_LOG"]).read_text()
+        start_is_refused(comm)
         print(f"{comm.nodes} nodes by {about['transport']}")
+
+
+def start_is_refused(comm):
+    """from_gather_start starts no MPI."""
+    import choir
+
+    def gather(mine):
+        whole = bytearray(comm.size * len(mine))
+        comm.allgather(mine, whole)
+        return bytes(whole)
+
+    error = None
+    try:
+        choir.from_gather_start(gather, comm.rank, comm.size).wait()
+    except choir.UnsupportedError as caught:
+        error = caught
+    assert error is not None and "share no memory" in str(error) and APART in str(error), error
 
 
 def torch():

@@ -16,7 +16,7 @@ from unittest import mock
 
 import choir
 import numpy as np
-from choir import _abi, _callback, _create, _event, _library
+from choir import _abi, _callback, _create, _event, _library, _start
 from ranks import run_ranks
 
 # Calls on to Python, the first time with a signal that is to be handled there.
@@ -243,10 +243,11 @@ class Interrupted(unittest.TestCase):
 
     def test_a_forked_child(self):
         _callback.pending.append((0, ValueError()))
-        with _event._lock:
+        with _event._lock, _start._gate:
             child = os.fork()
             if child == 0:
-                os._exit(0 if not _callback.pending and _event._lock.acquire(blocking=False) else 1)
+                locks = _event._lock, _start._gate
+                os._exit(0 if not _callback.pending and all(one.acquire(blocking=False) for one in locks) else 1)
         _callback.pending.clear()
         self.assertEqual(os.waitpid(child, 0)[1], 0)
 

@@ -35,6 +35,38 @@ class Exit(unittest.TestCase):
     def test_splits_that_nobody_waits_for(self):
         self.ends_well("import choir\n[comm.split_start(0) for comm in choir.threads(2)]\n")
 
+    def test_a_create_in_flight(self):
+        """Its gather waits, comes back as the interpreter ends, or has come back: no event or an event is kept."""
+        for gather in ("time.sleep(100)", "time.sleep(0.05)", "bytes(2 * len(mine))"):
+            for kept in ("event = ", ""):
+                out = self.ends_well(
+                    "import choir, time\n"
+                    f"{kept}choir.from_gather_start(lambda mine: {gather}, 0, 2)\n"
+                    "time.sleep(0.03)\n"
+                )
+                self.assertEqual(out, "")
+
+    def test_a_create_that_would_end_behind_the_interpreter(self):
+        """A gather that comes back when the interpreter has begun to exit does not return to the library."""
+        out = self.ends_well(
+            "import atexit, time\n"
+            "calls, back = [], []\n"
+            "def gather(mine):\n"
+            "    calls.append(1)\n"
+            "    while not back: time.sleep(0.001)\n"
+            "    return 2 * mine\n"
+            "@atexit.register\n"
+            "def behind_choir():\n"
+            "    back.append(1)\n"
+            "    time.sleep(0.2)\n"
+            "    print(len(calls), event.done())\n"
+            "import choir\n"
+            "event = choir.from_gather_start(gather, 0, 2)\n"
+            "event.add_done_callback(lambda one: print('called'))\n"
+            "while not calls: pass\n"
+        )
+        self.assertEqual(out.strip(), "1 False")
+
     def test_callback(self):
         out = self.ends_well(BEGIN + IN_FLIGHT + "event.add_done_callback(lambda one: print('called', one.done()))\n")
         self.assertEqual(out.strip(), "called True")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Processes meet: in a folder, over TCP with a secret, from an environment; and strangers do not."""
 
+import asyncio
 import os
 import signal
 import socket
@@ -8,12 +9,13 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 import unittest.mock
 
 import choir
 import numpy as np
-from choir import _meet
+from choir import _event, _family, _meet
 from ranks import run_program
 
 SECRET = b"0123456789abcdef"
@@ -327,6 +329,118 @@ with choir.from_environment(deadline=30) as comm:
             choir.from_gather(gather, 0, 2)
         with self.assertRaisesRegex(choir.ArgumentError, "gave 3 bytes"):
             choir.from_gather(lambda mine: b"123", 0, 2)
+
+
+class Starts(unittest.TestCase):
+    """choir.from_gather_start: one thread makes the comms of several ranks, whose gathers wait for each other."""
+
+    def setUp(self):
+        self.store = Store()
+
+    def start(self, rank, size, **settings):
+        gather = _meet.StoreMeeting(self.store, rank, size, "p").gather
+        return choir.from_gather_start(gather, rank, size, deadline=30, **settings)
+
+    def test_ranks_of_one_thread(self):
+        called, events = [], []
+        for rank in range(3):
+            self.assertEqual([event.done() for event in events], [False] * rank)
+            events.append(self.start(rank, 3, order_ranks=True))
+            events[-1].add_done_callback(called.append)
+        comms = [event.wait(30) for event in events]
+        self.assertIs(events[1].wait(), comms[1])
+        self.assertIsNone(events[1].exception())
+        self.assertEqual([(comm.rank, comm.size) for comm in comms], [(0, 3), (1, 3), (2, 3)])
+        xs = [np.full(100, rank + 1) for rank in range(3)]
+        with choir.group():
+            for comm, x in zip(comms, xs):
+                comm.allreduce(x)
+        self.assertEqual([x[99] for x in xs], [6, 6, 6])
+        self.assertTrue(comms[0].describe()["order_ranks"])
+        while len(called) < 3:  # a callback may run behind the end of the wait
+            time.sleep(0.001)
+        self.assertEqual(set(called), set(events))
+        for comm in comms:
+            comm.close()
+
+    def test_processes(self):
+        program = """
+import os, choir, numpy
+from choir import _meet
+rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+with _meet.over_unix(rank, size, os.environ["CHOIR_MEETING"], 30) as meeting:
+    comm = choir.from_gather_start(meeting.gather, rank, size, deadline=30).wait()
+with comm:
+    x = numpy.full(100, rank + 1)
+    comm.allreduce(x)
+    print(f"rank {comm.rank} of {comm.size} sum {x[99]}\\n", end="", flush=True)
+"""
+        status, out = run_program(program, 3)
+        self.assertEqual(status, 0, out)
+        self.assertEqual(sorted(out.splitlines()), [f"rank {r} of 3 sum 6" for r in range(3)])
+
+    def test_await(self):
+        async def program():
+            events = [self.start(rank, 2) for rank in range(2)]
+            return [await event for event in events]
+
+        comms = asyncio.run(program())
+        self.assertEqual([comm.size for comm in comms], [2, 2])
+        choir.Threads(comms).__exit__(None)
+
+    def test_a_rank_that_does_not_come(self):
+        event = self.start(0, 2)
+        with self.assertRaisesRegex(choir.DeadlineError, "goes on"):
+            event.wait(0.05)
+        with self.assertRaises(choir.RunningError):
+            event.exception()
+        with self.assertRaises(choir.ArgumentError):
+            event.to_cl()
+        comms = [self.start(1, 2).wait(), event.wait()]
+        choir.Threads(comms).__exit__(None)
+
+    def test_one_rank(self):
+        with choir.from_gather_start(bytes, 0, 1).wait() as comm:
+            self.assertEqual(comm.size, 1)
+
+    def test_gather_that_raises(self):
+        """The library's sentence, and what the gather raised as its cause; nothing is logged."""
+
+        def gather(mine):
+            raise KeyError("the caller's own")
+
+        for bad, cause, words in (
+            (gather, KeyError, "the caller's own"),
+            (lambda mine: b"123", choir.ArgumentError, "gather gave 3 bytes"),
+            (lambda mine: sys.exit("ends"), SystemExit, "ends"),
+        ):
+            sentence = "choir_comm_create_start: .*process 0 of 2"
+            with self.assertNoLogs("choir"), self.assertRaisesRegex(choir.TransportError, sentence) as caught:
+                event = choir.from_gather_start(bad, 0, 2)
+                event.wait()
+            for error in (caught.exception, event.exception()):
+                self.assertIsInstance(error.__cause__, cause)
+                self.assertIn(words, str(error.__cause__))
+
+    def test_refused(self):
+        with self.assertRaisesRegex(choir.ArgumentError, "no rank 2 of 2"):
+            choir.from_gather_start(bytes, 2, 2)
+        event = choir.from_gather_start(bytes, 0, 1, rules="no rule")
+        with self.assertRaisesRegex(choir.ArgumentError, "rules: line 1") as caught:
+            event.wait()
+        self.assertIsNone(caught.exception.__cause__)
+
+    def test_an_event_that_is_dropped(self):
+        """Its comm is not lost: it is closed with those that nobody names.  A failed one leaves none."""
+        before = set(_family.live)
+        choir.from_gather_start(lambda mine: b"", 0, 2)
+        for rank in range(2):
+            self.start(rank, 2)
+        while len(_family.live - before) < 2 or _event._waiting or _event._orphans:
+            _event.sweep()
+        made = _family.live - before
+        self.assertEqual(sorted(comm.rank for comm in made), [0, 1])
+        choir.Threads(made).__exit__(None)
 
 
 if __name__ == "__main__":

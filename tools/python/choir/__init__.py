@@ -34,6 +34,7 @@ from ._family import GroupPlace, group_text
 from ._library import lib as _lib
 from ._operator import Operator
 from ._request import Request, Sequence, SparseRequest
+from ._start import from_gather_start
 from ._topk import TopK, TopKEvent
 from ._versions import show_versions
 from .errors import (
@@ -59,6 +60,6 @@ __all__ = [
     "Device", "Event", "GroupPlace", "MemoryClass", "MismatchError", "NoMemoryError", "Op", "OpenCLError", "Operator",
     "PeerDeadError", "Request", "RunningError", "Sequence", "SparseEvent", "SparseRequest", "SparseWire", "Status",
     "Threads", "TopK", "TopKEvent", "TransportError", "UnsupportedError", "View", "WouldDeadlockError", "__version__",
-    "chunks", "from_environment", "from_gather", "from_mpi4py", "from_mpi4py_start", "from_store", "group",
-    "group_text", "on_this_machine", "over_tcp", "pairs", "queue_wait", "show_versions", "threads", "world",
+    "chunks", "from_environment", "from_gather", "from_gather_start", "from_mpi4py", "from_mpi4py_start", "from_store",
+    "group", "group_text", "on_this_machine", "over_tcp", "pairs", "queue_wait", "show_versions", "threads", "world",
 ]  # fmt: skip

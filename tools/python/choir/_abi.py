@@ -432,6 +432,9 @@ PROTOTYPES: dict[str, tuple] = {
     "choir_op_destroy": (_enum, [ct.c_int32]),
     "choir_comm_create_local": (_enum, [ct.c_int, _handle_p, _config_p, _handle_p]),
     "choir_comm_create": (_enum, [ct.POINTER(Bootstrap), ct.c_int, _handle_p, _config_p, _handle_p]),
+    "choir_comm_create_start": (
+        _enum, [ct.POINTER(Bootstrap), ct.c_int, _handle_p, _config_p, _handle_p, _handle_p]
+    ),
     "choir_comm_split": (_enum, [_handle, ct.c_int, ct.c_int, _handle_p]),
     "choir_mem_alloc": (_enum, [_handle, ct.c_size_t, _handle_p, _handle_p]),
     "choir_mem_free": (_enum, [_handle, ct.c_void_p]),
@@ -621,6 +624,5 @@ UNUSED = {
     "choir_comm_split_local", "choir_mem_alloc_local", "choir_mem_free_local",
     "choir_mem_register_local", "choir_mem_deregister_local", "choir_comm_device", "choir_event_retain",
     "choir_comm_group_split_local", "choir_comm_create_group_local", "choir_set_executor",
-    "choir_comm_create_start",
 }  # fmt: skip
 UNUSED_STRUCTS = {"choir_f32_i32", "choir_f64_i32", "choir_i32_i32", "choir_i64_i32"}

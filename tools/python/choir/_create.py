@@ -30,8 +30,8 @@ def _deadline(settings: dict[str, Any]) -> float:
     return int(text) / 1000 if text.isdigit() and int(text) else _DEADLINE_S
 
 
-def _bootstrap(gather: Callable[[bytes], bytes], rank: int, size: int) -> Bootstrap:
-    """For C; where the gather raises, the library gets a failure."""
+def _gather_call(gather: Callable[[bytes], bytes], size: int) -> Callable[..., int]:
+    """The gather as C calls it."""
 
     def call(ctx: Any, mine: int, n_bytes: int, whole: int) -> int:
         if is_pending():  # an earlier gather was kept from running
@@ -42,7 +42,13 @@ def _bootstrap(gather: Callable[[bytes], bytes], rank: int, size: int) -> Bootst
         ct.memmove(whole, data, len(data))
         return 0
 
-    return Bootstrap(ct.sizeof(Bootstrap), rank, size, GATHER(Callback(call, result=1)), None)
+    return call
+
+
+def _bootstrap(gather: Callable[[bytes], bytes], rank: int, size: int) -> Bootstrap:
+    """For C; where the gather raises, the library gets a failure."""
+    call = Callback(_gather_call(gather, size), result=1)
+    return Bootstrap(ct.sizeof(Bootstrap), rank, size, GATHER(call), None)
 
 
 def _all_have_mpi(gather: Callable[[bytes], bytes], status: int) -> bool:

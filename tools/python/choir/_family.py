@@ -53,7 +53,7 @@ class GroupPlace(NamedTuple):
 
 
 class CommEvent(Event):
-    """The event of a split; ``wait`` returns the new comm, or None."""
+    """The event of a comm in the making; ``wait`` returns the comm, or of a split None."""
 
     __slots__ = ("_make", "_made")
 
