@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import ctypes as ct
 import sys
-from typing import Any, Callable, NamedTuple, Union
+from dataclasses import dataclass
+from typing import Any, Callable, Union
 
 from ._abi import DTYPE_BYTES, Buffer, BufferKind, DType
 from ._numbers import size
@@ -41,9 +42,11 @@ _formats = {
 }  # fmt: skip
 
 
-class Operand(NamedTuple):
+@dataclass
+class Operand:
     """An array as a call names it."""
 
+    __slots__ = ("buffer", "count", "dtype", "writable")
     buffer: Buffer
     count: int  #: elements
     dtype: int
