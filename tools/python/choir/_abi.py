@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes as ct
 import enum
+from typing import Any
 
 
 class Status(enum.IntEnum):
@@ -384,6 +385,12 @@ class TopkStats(ct.Structure):
         ("merge_us", ct.c_double),
         ("update_us", ct.c_double),
     ]
+
+
+def members(stats: ct.Structure) -> dict[str, Any]:
+    """What the library has filled in, behind struct_size; texts as str."""
+    found = {field[0]: getattr(stats, field[0]) for field in stats._fields_[1:]}
+    return {name: one.decode() if isinstance(one, bytes) else one for name, one in found.items()}
 
 
 #: C structure -> ctypes class

@@ -82,8 +82,8 @@ def address_of(handle: Any) -> int:
     pointer = getattr(handle, "int_ptr", None)
     if pointer is not None:
         return pointer
-    if isinstance(handle, (ct._Pointer, ct._SimpleCData)):  # type: ignore[attr-defined]
-        return ct.cast(handle, ct.c_void_p).value or 0  # type: ignore[arg-type]
+    if isinstance(handle, (ct._Pointer, ct._SimpleCData)):
+        return ct.cast(handle, ct.c_void_p).value or 0
     raise ArgumentError(f"{type(handle).__name__} is no OpenCL handle")
 
 

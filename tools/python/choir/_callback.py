@@ -49,21 +49,25 @@ def _contexts(error: BaseException | None) -> list[BaseException]:
     return found
 
 
+def _chain(first: BaseException, others: list[BaseException]) -> None:
+    """The others become the context of the first."""
+    chain = _contexts(first)
+    for other in others:
+        more = _contexts(other)
+        if not any(a is b for a in chain for b in more):
+            chain[-1].__context__ = other
+            chain += more
+
+
 def raise_first(errors: list[BaseException]) -> None:
     """Raises the first that is not an Exception, else the first; the others are its context."""
     first, *others = sorted(errors, key=lambda one: isinstance(one, Exception))
     try:
-        chain = _contexts(first)
-        for other in others:
-            more = _contexts(other)
-            if not any(a is b for a in chain for b in more):
-                chain[-1].__context__ = other
-                chain += more
+        _chain(first, others)
         raise first
     finally:  # the traceback holds this frame
         errors.clear()
-        del first
-        others = chain = more = other = None  # type: ignore[assignment]
+        del first, others
 
 
 class Callback:

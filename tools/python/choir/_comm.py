@@ -378,7 +378,7 @@ class Comm(Family, Persistent):
                                 _op(op, self), number("root", root),
                                 ct.byref(block) if block is not None else None, ct.byref(seconds),
                                 ct.byref(algorithm)))  # fmt: skip
-        return seconds.value, ct.string_at(algorithm.value).decode()
+        return seconds.value, ct.string_at(algorithm).decode()
 
     def barrier(self, wait: bool = True, **call: Any) -> Any:
         """Complete once every rank's has started."""
@@ -557,9 +557,9 @@ class Comm(Family, Persistent):
     def _blocks(self, one: Any, whole: Any, is_root: bool, name: str) -> tuple[tuple, Any]:
         """The arguments of a rooted call: the rank's own block, and the root's array of all of them, called `name`."""
         all_blocks = operand(whole) if is_root else None
-        if one is None and all_blocks is None:
-            raise ArgumentError("the array of the rank's own block is missing")
         if one is None:
+            if all_blocks is None:
+                raise ArgumentError("the array of the rank's own block is missing")
             if name == "recv" and not all_blocks.writable:
                 raise ArgumentError("the receive array cannot be written")
             if all_blocks.count % self.size:

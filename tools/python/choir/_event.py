@@ -21,7 +21,7 @@ import weakref
 from collections import deque
 from typing import Any, Callable, Generator, Iterable
 
-from ._abi import EVENT_FN, DType, SparseStats, Status
+from ._abi import EVENT_FN, DType, SparseStats, Status, members
 from ._arrays import address_of
 from ._callback import Callback, pending, raise_first, raise_pending
 from ._library import check, lib
@@ -41,8 +41,9 @@ def _forget() -> None:
     """Collectives in flight are those of the process before fork, and so is who holds the lock."""
     global _lock
     _lock = threading.Lock()
-    for each in (_waiting, _running, _orphans, _open, pending):
-        each.clear()  # type: ignore[attr-defined]
+    everything: tuple[Any, ...] = (_waiting, _running, _orphans, _open, pending)
+    for each in everything:
+        each.clear()
 
 
 os.register_at_fork(after_in_child=_forget)
@@ -300,8 +301,7 @@ class SparseEvent(Event):
         """What the collective did: algorithm, pairs, bytes.  The event must be complete."""
         out = SparseStats(struct_size=ct.sizeof(SparseStats))
         check(lib.choir_event_sparse_stats(self._cell, ct.byref(out)))
-        found = {name: getattr(out, name) for name, _ in SparseStats._fields_[1:]}
-        return {name: one.decode() if isinstance(one, bytes) else one for name, one in found.items()}
+        return members(out)
 
 
 def handles(events: Iterable[Event]) -> Any:

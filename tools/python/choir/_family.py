@@ -108,7 +108,8 @@ class Family:
     _kept: Any
 
     def _child(self, made: ct.c_void_p) -> Any:
-        return type(self)(made.value, self._kept) if made.value else None  # type: ignore[call-arg]
+        kind: Any = type(self)  # a Comm
+        return kind(made.value, self._kept) if made.value else None
 
     def split(self, color: int, key: int = 0, **settings: Any) -> Any:
         """A comm of the ranks that gave the same color, ordered by key, then rank; a negative color gets None."""

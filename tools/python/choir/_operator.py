@@ -63,9 +63,12 @@ class Operator:
         final_fn, final_text = _forms(final, "final")
         identity_fn, identity_text = _forms(identity, "identity")
 
-        def folds(_: Any, acc: int, src: int, count: int, dtype: int) -> None:
-            to = _array(acc, count, dtype)
-            to[:] = fold_fn(to, _array(src, count, dtype))
+        def folds(function: Callable) -> Callable:
+            def fold(_: Any, acc: int, src: int, count: int, dtype: int) -> None:
+                to = _array(acc, count, dtype)
+                to[:] = function(to, _array(src, count, dtype))
+
+            return fold
 
         def each(function: Callable) -> Callable:
             def change(_: Any, data: int, count: int, ranks: int, dtype: int) -> None:
@@ -81,13 +84,13 @@ class Operator:
         self._failures = 0
         config = OpConfig(ct.sizeof(OpConfig), name.encode(), commutative=int(commutative))
         if fold_fn is not None:
-            config.fold = called(_abi.OP_FOLD_FN, folds)
+            config.fold = called(_abi.OP_FOLD_FN, folds(fold_fn))
         if raw_fn is not None:
-            config.raw = called(_abi.OP_EACH_FN, each(lambda a, _: raw_fn(a)))
+            config.raw = called(_abi.OP_EACH_FN, each(lambda a, _, raw=raw_fn: raw(a)))
         if final_fn is not None:
             config.final = called(_abi.OP_EACH_FN, each(final_fn))
         if identity_fn is not None:
-            config.identity = called(_abi.OP_EACH_FN, each(lambda *_: identity_fn()))
+            config.identity = called(_abi.OP_EACH_FN, each(lambda *_, identity=identity_fn: identity()))
         texts = {"source": source, "fold_text": fold_text, "raw_text": raw_text, "final_text": final_text,
                  "identity_text": identity_text}  # fmt: skip
         for member, text in texts.items():

@@ -87,6 +87,8 @@ class CountsEvent(Event):
     """The event of a SparseRequest."""
 
     __slots__ = ("_counts", "_result")
+    _counts: Any
+    _result: tuple[int, ...] | None
 
     @classmethod
     def of(cls, event: Event, counts: Any) -> CountsEvent:

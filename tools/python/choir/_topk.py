@@ -6,7 +6,7 @@ from __future__ import annotations
 import ctypes as ct
 from typing import Any, Iterable, Sequence
 
-from ._abi import DType, TopkConfig, TopkOut, TopkStats, TopkThreshold
+from ._abi import DType, TopkConfig, TopkOut, TopkStats, TopkThreshold, members
 from ._arrays import dtype_of, operand
 from ._comm import Comm, _at_least, _call, _op, _tensors
 from ._event import Event
@@ -40,8 +40,7 @@ class TopKEvent(Event):
         """What the call did: algorithm, k, selected, pairs, thresholds, bytes.  The event must be complete."""
         out = TopkStats(struct_size=ct.sizeof(TopkStats))
         check(lib.choir_event_topk_stats(self._cell, ct.byref(out)))
-        found = {name: getattr(out, name) for name, _ in TopkStats._fields_[1:]}
-        return {name: one.decode() if isinstance(one, bytes) else one for name, one in found.items()}
+        return members(out)
 
 
 class TopK:

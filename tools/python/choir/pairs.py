@@ -34,7 +34,7 @@ class PairsEvent(Event):
 
     def __init__(self, held: Any, finish: Callable[[], Any], op: Any) -> None:
         super().__init__(held)
-        self._finish = finish
+        self._finish: Callable[[], Any] | None = finish
         self._result: Any = None
         self._operator = op if isinstance(op, Operator) else None
         self._failures = self._operator._failures if self._operator else 0

@@ -13,6 +13,7 @@ from __future__ import annotations
 import sys
 import threading
 from datetime import timedelta
+from types import FrameType
 from typing import Any, Callable
 
 import torch
@@ -100,7 +101,7 @@ def _as_work(future: torch.futures.Future) -> Any:
     """C++ of torch 1 (DDP) crashes on a work that is Python's, and reads errors from the future itself."""
     if int(torch.__version__.partition(".")[0]) >= 2:
         return Work(future)
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_globals is globals():
         frame = frame.f_back
     by_python = frame is not None and frame.f_globals.get("__name__") == "torch.distributed.distributed_c10d"
