@@ -3,7 +3,7 @@
 # Makes the venv of these tests, once.  usage: venv.sh PYTHON VENV   77: PyPI does not give the packages.
 set -eu
 python=$1 venv=$2
-packages="numpy pyopencl lightgbm tinygrad mpi4py"
+packages="numpy pyopencl lightgbm tinygrad mpi4py mypy"
 pins=$(dirname "$0")/../../tools/python/pins.txt
 ! cmp -s "$venv/complete" "$pins" || exit 0
 rm -rf "$venv"
