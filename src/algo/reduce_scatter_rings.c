@@ -153,8 +153,8 @@ static choir_status build(const struct algo_in *in, struct plan *plan, enum ring
 
 	sc.n_lanes = ring_lanes_of(method, in, rings);
 	sc.meets = method == RING_MEET && sc.n_lanes == 2;
-	sc.chunks = chunks_of(block_len(rank_block_longest(in), rings[0].parts, sc.unit, 0), message_limit(in, sc.unit),
-	                      sc.unit);
+	sc.chunks =
+	    chunks_of(lane_len(&rings[0], rank_block_longest(in), sc.unit), message_limit(in, sc.unit), sc.unit);
 	for (int i = 0; i < sc.n_lanes; i++) {
 		const struct group *group = &rings[i].group;
 		struct scatter_lane *lane = &sc.lanes[i];

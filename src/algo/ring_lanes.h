@@ -12,7 +12,8 @@
 #include "algo/pattern_block.h"
 
 enum ring_method { RING_CLOCKWISE, RING_ANTICLOCKWISE, RING_PAIR, RING_MEET, RING_QUAD };
-enum { MOST_LANES = 4 };
+/* Parts are of that many units at least: a message costs as much as the copy of them. */
+enum { MOST_LANES = 4, PART_UNITS = 8 };
 
 struct ring_lane {
 	struct group group;
@@ -53,12 +54,12 @@ static inline int ring_lanes_of(enum ring_method method, const struct algo_in *i
 /* Of a block of so many bytes: where the lane's part begins, and its length.  Part 0 is the longest. */
 static inline uint64_t lane_off(const struct ring_lane *lane, uint64_t bytes, uint64_t unit)
 {
-	return block_off(bytes, lane->parts, unit, lane->part);
+	return block_off(bytes, lane->parts, PART_UNITS * unit, lane->part);
 }
 
 static inline uint64_t lane_len(const struct ring_lane *lane, uint64_t bytes, uint64_t unit)
 {
-	return block_len(bytes, lane->parts, unit, lane->part);
+	return block_len(bytes, lane->parts, PART_UNITS * unit, lane->part);
 }
 
 #endif
