@@ -3,8 +3,6 @@
  * argv[1]: a collective's name, or "table", to test that only. */
 #include "plan/cases.h"
 
-#include "algo/pattern_order.h"
-
 #include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -190,51 +188,6 @@ static void every_algorithm_at_every_size(void **state)
 	}
 }
 
-/* Does any step of rank 0 send to a rank that neither follows nor precedes it? */
-static bool sends_elsewhere(const struct world *world)
-{
-	const struct plan *plan = &world->plans[0];
-
-	for (uint32_t i = 0; i < plan->n_steps; i++)
-		if (plan->steps[i].kind == PLAN_SEND_MSG && plan->steps[i].peer != 1 &&
-		    plan->steps[i].peer != world->n - 1)
-			return true;
-	return false;
-}
-
-/* Rings in each order that a number of ranks has. */
-static void rings_in_every_order(void **state)
-{
-	static const char *const names[] = { "ring", "anticlockwise_ring", "bidirectional_ring", "meet_in_middle_ring",
-		                             "quad_directional_ring" };
-	static const enum collective collectives[] = { COLLECTIVE_ALLREDUCE, COLLECTIVE_REDUCE_SCATTER,
-		                                       COLLECTIVE_ALLGATHER };
-	struct check_case c = { .elem_bytes = 4, .bytes = 1000, .slot_bytes = SLOT_BYTES, .message_bytes = 256 };
-	int node_of[CASE_MAX_RANKS];
-
-	(void)state;
-	c.node_of = node_of;
-	for (c.n = 2; c.n <= 17; c.n++)
-		for (size_t i = 0; i < 5 * 3; i++)
-			for (c.order = ORDER_AUTO; c.order < N_RING_ORDERS; c.order++) {
-				const struct algorithm *algorithm = algo_find(collectives[i / 5], names[i % 5]);
-				struct world world;
-
-				if (!order_fits((enum ring_order)c.order, c.n))
-					continue;
-				case_layout(1, c.n, node_of);
-				c.in_place = (i + (size_t)c.n) % 2;
-				c.send_staged = c.recv_staged = (i + (size_t)c.order) % 3 == 0;
-				assert_true(checker_build(algorithm, &c, &world));
-				if (!checker_verify(&world) || !checker_run(&world, 1))
-					fail_msg("%s, order %d of %d: %s", algorithm->name, c.order, c.n, world.why);
-				if (i % 5 == 0 && c.n == 16)
-					assert_int_equal(sends_elsewhere(&world),
-					                 c.order != ORDER_AUTO && c.order != ORDER_PERIPHERY);
-				world_free(&world);
-			}
-}
-
 static void defaults_can_run(void **state)
 {
 	int node_of[CASE_MAX_RANKS];
@@ -354,7 +307,6 @@ int main(int argc, char **argv)
 	static enum collective numbers[N_COLLECTIVES];
 	static const struct CMUnitTest others[] = {
 		cmocka_unit_test(defaults_can_run),
-		cmocka_unit_test(rings_in_every_order),
 		cmocka_unit_test(own_blocks_suffice),
 		cmocka_unit_test(names_are_found),
 	};
