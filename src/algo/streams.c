@@ -3,8 +3,10 @@
  * phase k + 1, copies chunk k - 1 from all other slots ("take"; this hides the wait) and awaits phase k + 1 of all.
  * Where commands copy, it puts chunk k + AHEAD then, and takes while that is under way.  Put k + AHEAD overwrites chunk
  * k + AHEAD - AREAS.  All ranks have taken chunk k - 1 - BEHIND before phase k, which was awaited in period k - 1, so
- * AHEAD + BEHIND + 1 areas are enough.  There are as many everywhere: an area that is used late has left the private
- * caches of the cores (exec/slot_ring.h).  The longest stream sets the number of periods; all ranks know all lengths.
+ * AHEAD + BEHIND + 1 areas are enough.  Where no command copies all have taken chunk k - 3 by then: ranks that are
+ * closer together read more from each other's caches.  There are as many everywhere: an area that is used late has left
+ * the private caches of the cores (exec/slot_ring.h).  The longest stream sets the number of periods; all ranks know
+ * all lengths.
  *
  * A rank copies its own part from SEND to RECV in as many pieces, after it has published: the wait hides the copy, and
  * bytes that other ranks take too are in the cache.  An alltoallv copies its own part after the first wait, since RECV
@@ -29,7 +31,7 @@ struct streams {
 	uint64_t own_bytes, own_part; /* the own part: its length, and the bytes copied in each period */
 	uint64_t own_at, own_to;      /* its offsets in SEND and RECV */
 	plan_id awaited, published;   /* the latest */
-	uint64_t ahead;               /* AHEAD, or 0 */
+	uint64_t ahead, behind;       /* AHEAD and BEHIND; 0 and 2 where no command copies */
 	plan_id put_from[AREAS], put_to[AREAS], took_from[BEHIND], took_to[BEHIND];
 };
 
@@ -109,10 +111,10 @@ static void take(struct streams *s, uint64_t k)
 	bool from_mine = !s->view->own_bytes && !s->in->in_place && s->own_bytes == 0;
 	int n = s->in->layout->n;
 
-	s->took_from[k % BEHIND] = s->plan->n_steps;
+	s->took_from[k % s->behind] = s->plan->n_steps;
 	for (int i = from_mine ? 0 : 1; i < n; i++)
 		take_from(s, (s->in->me + i) % n, k);
-	s->took_to[k % BEHIND] = s->plan->n_steps;
+	s->took_to[k % s->behind] = s->plan->n_steps;
 }
 
 /* Copies the piece of the own part for period k. */
@@ -156,8 +158,8 @@ static void period(struct streams *s, uint64_t k)
 		put(s, k + s->ahead);
 	if (k < s->n_chunks) {
 		need_range(s->plan, s->put_from[k % AREAS], s->put_to[k % AREAS]);
-		if (k >= BEHIND)
-			need_range(s->plan, s->took_from[k % BEHIND], s->took_to[k % BEHIND]);
+		if (k >= s->behind)
+			need_range(s->plan, s->took_from[k % s->behind], s->took_to[k % s->behind]);
 		s->published = plan_publish(s->plan, (uint32_t)k + 1, NULL, 0, "phase");
 		if (!late)
 			own(s, k, s->published);
@@ -211,6 +213,7 @@ choir_status streams_build(const struct algo_in *in, struct plan *plan, const st
 	plan->slot_bytes = in->slot_bytes;
 	plan->nt = in->nt;
 	s.ahead = fit_by_commands(in) ? AHEAD : 0;
+	s.behind = s.ahead > 0 ? BEHIND : 2;
 	s.chunk_bytes = chunk_bytes_of(in, view);
 	s.n_chunks = bytes == 0 && any_own(in, view) ? 1 : (bytes + s.chunk_bytes - 1) / s.chunk_bytes;
 	plan->slot_used = s.n_chunks <= 1 ? bytes : min_u64(s.n_chunks, AREAS) * s.chunk_bytes;
