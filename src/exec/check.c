@@ -39,10 +39,12 @@ static void sign_for(struct choir_comm *relative, void *ctx)
 static void give_sign(struct choir_comm *comm, int64_t now)
 {
 	int64_t waited_ms = 0;
+	bool at_work = false;
 	int target = -1;
 
 	for (struct run *run = comm->engine.flight.eligible; run != NULL && target < 0; run = run->next_eligible)
 		if (run_is_active(run)) {
+			at_work |= run->state != RUN_DEPS;
 			target = late_most_silent(run, now);
 			waited_ms = run->watch.started_ns != 0 ? late_waited_ms(run, now) : 0;
 		}
@@ -50,7 +52,7 @@ static void give_sign(struct choir_comm *comm, int64_t now)
 		target = keyed_awaited(comm->keyed);
 		waited_ms = LIVENESS_SIGN_MS; /* else it would not be known */
 	}
-	liveness_publish(comm, target, now);
+	liveness_publish(comm, target, at_work, now);
 	if (target >= 0 && waited_ms >= LIVENESS_SIGN_MS)
 		relatives_visit(comm, sign_for, &(struct sign){ comm->endpoint_of[target], now });
 }
@@ -241,13 +243,11 @@ void check_in_flight(struct choir_comm *comm)
 		watch_peers(comm);
 		give_sign(comm, now);
 	}
-	if (held && !engine->closed)
+	if (held)
 		keyed_check(comm, now);
-	if (!engine->closed)
-		advance_queued(comm);
-	if (!engine->closed)
-		check_runs(comm, now);
-	if (!engine->closed && comm->layout.n_nodes > 1)
+	advance_queued(comm);
+	check_runs(comm, now);
+	if (comm->layout.n_nodes > 1)
 		liveness_sign(comm, now, is_awaited);
 	engine_leave(engine);
 }

@@ -40,10 +40,11 @@ struct liveness_rank {
 	int lost_looks;             /* how often the transport was seen to have lost it, 2 at most; driver only */
 };
 
+/* The atomics are written by whoever drives the messenger, and by the drivers of this comm and its relatives. */
 struct liveness {
 	struct liveness_rank *ranks; /* [n] */
 	_Atomic bool any_asked;
-	_Atomic bool awaits;              /* at the last slow check a call of this comm waited for a rank */
+	_Atomic bool occupied; /* at the last slow check a call of this comm waited for a rank, or was at work */
 	_Atomic int64_t published_for_ns; /* when one of its relatives said for whom the rank waits; 0 = never */
 	/* The driver only: when I asked last, when I gave signs last, the rank that gets the next one */
 	int64_t asked_ns, signed_ns;
@@ -86,7 +87,11 @@ struct symmetric_table {
 	_Atomic uint64_t changes; /* of the table, so far */
 };
 
-/* What stands first is constant from creation to comm_close, and any thread reads it.  Each struct behind it says who
+/* Note [order of locks].  Where locks nest, a thread takes them in this order: the list of comms (comms.h), the family,
+ * the keyed calls, the submissions, the messenger's, the inbox, the failure, the relatives.  The right to drive is no
+ * lock: it is only tried for, and its holder may take any of these.
+ *
+ * What stands first is constant from creation to comm_close, and any thread reads it.  Each struct behind it says who
  * may touch it. */
 struct choir_comm {
 	int rank, n;
@@ -120,7 +125,7 @@ struct choir_comm {
 	uint64_t slot_bytes, fallback_bytes; /* see slot_ring.h */
 	uint64_t message_bytes;
 	uint64_t cache_bytes;        /* the last level of this machine's, about */
-	struct messenger *messenger; /* comms of this process share it, and it has its own locks; NULL = one node */
+	struct messenger *messenger; /* comms of this process share it, and it has its own locks */
 	int *endpoint_of;            /* [n] */
 	struct comm_family *family;  /* the local ranks created together */
 	struct rules rules;
@@ -134,7 +139,7 @@ struct choir_comm {
 	struct submission submission;
 	struct plan_cache plans;   /* has a lock */
 	struct inbox inbox;        /* has a lock */
-	struct liveness liveness;  /* filled by whoever drives the messenger; read by the driver */
+	struct liveness liveness;  /* see there */
 	struct gone *_Atomic gone; /* filled and read like liveness; entries stay; see gone.h */
 	struct symmetric_table symmetric;
 	struct comm_failure failure;

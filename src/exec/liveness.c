@@ -3,9 +3,10 @@
  * stopped, dead or busy elsewhere gives none.  So a late call follows the chain: from the rank that it waits for to the
  * one that this rank waits for, and so on.  If a rank on the way has been silent for long, the one with the longest
  * silence is named; the last word of a silent rank is old, so the chain may go on beyond it.  Otherwise the rank at the
- * end is named, which waits for nobody.  A rank that waits in one comm for long says so in its relatives too, where no
- * call of it waits for a rank, if the awaited rank is one of theirs.  Questions and answers between nodes may be lost;
- * the next question comes at twice the time, the last one well before the deadline.
+ * end is named, which waits for nobody.  A rank that waits in one comm for long says so in its relatives too, if the
+ * awaited rank is one of theirs and no call of it there waits for a rank or is at work; calls behind deps do neither,
+ * whatever they depend on.  Questions and answers between nodes may be lost; the next question comes at twice the time,
+ * the last one well before the deadline.
  *
  * Note [signs].  A transport tells that a peer is lost when something is sent to it, and a rank that waits for a
  * message sends nothing.  So a rank that has waited for LIVENESS_SIGN_MS sends its sign to the ranks of other nodes
@@ -124,15 +125,24 @@ static void publish(struct choir_comm *comm, const int *waits_for, int64_t now_n
 	atomic_store_explicit(&control->sign_ns, now_ns, memory_order_relaxed);
 }
 
-void liveness_publish(struct choir_comm *comm, int waits_for, int64_t now_ns)
+/* A job is done by a thread that does not drive: then the last slow check may be old. */
+static bool is_occupied(const struct choir_comm *comm)
 {
-	atomic_store(&comm->liveness.awaits, waits_for >= 0);
-	publish(comm, waits_for < 0 && is_published_for(comm, now_ns) ? NULL : &waits_for, now_ns);
+	return atomic_load(&comm->submission.unfinished) > 0 &&
+	       (atomic_load(&comm->liveness.occupied) || atomic_load(&comm->submission.in_jobs) > 0);
+}
+
+void liveness_publish(struct choir_comm *comm, int waits_for, bool at_work, int64_t now_ns)
+{
+	bool occupied = waits_for >= 0 || at_work;
+
+	atomic_store(&comm->liveness.occupied, occupied);
+	publish(comm, !occupied && is_published_for(comm, now_ns) ? NULL : &waits_for, now_ns);
 }
 
 void liveness_publish_for(struct choir_comm *comm, int waits_for, int64_t now_ns)
 {
-	if (atomic_load(&comm->submission.unfinished) > 0 && atomic_load(&comm->liveness.awaits))
+	if (is_occupied(comm))
 		return;
 	publish(comm, &waits_for, now_ns);
 	atomic_store(&comm->liveness.published_for_ns, now_ns);

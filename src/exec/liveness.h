@@ -13,11 +13,12 @@ void liveness_fini(struct choir_comm *comm);
 /* liveness_deliver: a WIRE_ASK or WIRE_HERE has come; under the messenger's locks, only notes it. */
 void liveness_deliver(struct choir_comm *comm, const struct wire_header *header, int64_t now_ns);
 
-/* liveness_publish: this rank is there, and waits for that rank, -1: for nobody.  liveness_publish_for: the same of a
- * comm in which no call of it waits for a rank, since it waits in another one; any thread, while the comm is one.
+/* liveness_publish: this rank is there, and waits for that rank, -1: for nobody; at_work: a call of it has begun.
+ * liveness_publish_for: says the same in a relative of a comm in which it waits, unless the rank waits or is at work
+ * there too; any thread, while the relative is one.
  * liveness_ask: asks all ranks of other nodes; the question carries the call's record, so ranks that differ without a
  * message between them notice.  liveness_answer: answers who has asked.  The driver only; never wait. */
-void liveness_publish(struct choir_comm *comm, int waits_for, int64_t now_ns);
+void liveness_publish(struct choir_comm *comm, int waits_for, bool at_work, int64_t now_ns);
 void liveness_publish_for(struct choir_comm *comm, int waits_for, int64_t now_ns);
 void liveness_ask(struct run *run, int64_t now_ns);
 void liveness_answer(struct choir_comm *comm);

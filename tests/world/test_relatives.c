@@ -2,11 +2,18 @@
 /* A rank that sees a comm fail and destroys the others tells the cause to those who wait for it there. */
 #include "world/gate.h"
 
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
+
+struct pairs {
+	int32_t ind, ind_out[3];
+	float val, val_out[3];
+	size_t n_ind, n_val;
+};
 
 enum { RANKS = 3, SHORT_MS = 300, LATE_MS = 1500, LONG_MS = 60000, TAG = 7 };
 
@@ -201,6 +208,83 @@ static void silent_one_is_named_behind_deps(struct world *world, int rank, choir
 	OK(choir_comm_destroy(pair));
 }
 
+/* The executor: keeps the callback of rank 1, which rank 0 runs. */
+static struct {
+	choir_work_fn work;
+	void *arg;
+	sem_t is_here, may_go; /* the callback; rank 2 */
+} kept;
+
+static void keep_work(void *ctx, choir_work_fn work, void *arg)
+{
+	(void)ctx;
+	kept.work = work;
+	kept.arg = arg;
+	sem_post(&kept.is_here);
+}
+
+static void await(sem_t *sem)
+{
+	while (sem_wait(sem) != 0)
+		;
+}
+
+static choir_status take_result(void *ctx, choir_buffer ind, size_t ind_count, choir_dtype ind_dtype, choir_buffer val,
+                                size_t val_count, choir_dtype val_dtype)
+{
+	(void)ctx, (void)ind, (void)ind_count, (void)ind_dtype, (void)val, (void)val_count, (void)val_dtype;
+	return CHOIR_SUCCESS;
+}
+
+/* Each rank gives its number; rank 1 takes the result by a callback. */
+static void start_sparse(struct world *world, int rank, choir_comm *comm, struct pairs *pairs, choir_event **event_p)
+{
+	choir_sparse_attr attr = CHOIR_SPARSE_ATTR_INIT;
+	choir_buffer ind = choir_host(pairs->ind_out), val = choir_host(pairs->val_out);
+
+	*pairs = (struct pairs){ .ind = rank, .val = 1, .n_ind = RANKS, .n_val = RANKS };
+	if (rank == 1) {
+		attr.completion_fn = take_result;
+		ind = val = choir_none();
+	}
+	OK(choir_sparse_allreduce(comm, choir_host(&pairs->ind), 1, choir_host(&pairs->val), 1, ind, &pairs->n_ind, val,
+	                          &pairs->n_val, CHOIR_I32, CHOIR_F32, CHOIR_OP_SUM, &attr, NULL, event_p));
+}
+
+/* Rank 1 waits for rank 2 in a comm of these two, and a callback of its call in the parent does not return: that, and
+ * not rank 2, is why it is late there. */
+static void busy_one_is_named(struct world *world, int rank, choir_comm *parent, void *arg)
+{
+	choir_call call = CHOIR_CALL_INIT;
+	choir_event *event = NULL, *sparse = NULL;
+	choir_comm *pair = NULL;
+	struct pairs pairs;
+
+	(void)arg;
+	OK(choir_comm_split(parent, rank == 0 ? 0 : 1, rank, &pair));
+	call.deadline_ms = LATE_MS;
+	if (rank == 1)
+		OK(choir_barrier(pair, NULL, &event));
+	start_sparse(world, rank, parent, &pairs, &sparse);
+	if (rank == 0) {
+		await(&kept.is_here);
+		SAYS(choir_barrier(parent, &call, NULL), CHOIR_TIMEOUT, "rank 1");
+		CHECK(!says(choir_last_error(), "rank 2"));
+		kept.work(kept.arg);
+		sem_post(&kept.may_go);
+	}
+	if (rank == 2) {
+		await(&kept.may_go);
+		OK(choir_barrier(pair, NULL, NULL));
+	}
+	if (rank == 1)
+		OK(choir_event_wait(event, LONG_MS));
+	(void)choir_event_wait(sparse, LONG_MS); /* rank 0's time-out may have ended it */
+	choir_event_release(event);
+	choir_event_release(sparse);
+	OK(choir_comm_destroy(pair));
+}
+
 static const world_fn cases[] = { parent_is_told,
 	                          sibling_is_told,
 	                          child_is_told,
@@ -217,9 +301,22 @@ static void test_relatives(void **state)
 			line_up_run(RANKS, per_node, LONG_MS, cases[i], NULL);
 }
 
+static void test_busy(void **state)
+{
+	(void)state;
+	sem_init(&kept.is_here, 0, 0);
+	sem_init(&kept.may_go, 0, 0);
+	assert_int_equal(choir_set_executor(keep_work, NULL), CHOIR_SUCCESS);
+	for (int per_node = 0; per_node <= 2; per_node++)
+		line_up_run(RANKS, per_node, LONG_MS, busy_one_is_named, NULL);
+	assert_int_equal(choir_set_executor(NULL, NULL), CHOIR_SUCCESS);
+	sem_destroy(&kept.is_here);
+	sem_destroy(&kept.may_go);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_relatives) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_relatives), cmocka_unit_test(test_busy) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();
