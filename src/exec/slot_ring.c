@@ -11,7 +11,7 @@ enum {
 	RING_LEAST = 512 << 10,
 	TURN_BYTES = 2 << 20,
 	SHORT_BYTES = 4 << 10,
-	MOST_LOOKS = 4, /* for peers' slots to map */
+	MOST_LOOKS = 8, /* for peers' slots to map */
 	LINE_BYTES = 64,
 	FAR_MEMORY = 4 /* times as much where a bus is slower than those caches anyway */
 };
@@ -102,18 +102,25 @@ void slot_ring_take(struct run *run)
 	                                    (uint32_t)(ring->next / LINE_BYTES));
 }
 
+static bool reads_slots(const struct run *run)
+{
+	return !run->bound.pair && !run->bound.alone && !run->plan->device && !run->plan->peers &&
+	       run->plan->slot_used > 0;
+}
+
 /* The calls after the first one are likely to find that peers have allocated their slots; those of a rank that writes
  * none are not looked for longer. */
-static void map_peers(struct choir_comm *comm)
+static void map_peers(const struct run *run)
 {
+	struct choir_comm *comm = run->comm;
 	struct arena_use *use = &comm->engine.arena;
 
-	if (use->slots_looked == MOST_LOOKS || use->slots_mapped == comm->node_size - 1)
+	if (use->slots_looked == MOST_LOOKS || use->slots_mapped == comm->node_size - 1 || !reads_slots(run))
 		return;
 	use->slots_looked++;
 	use->slots_mapped = 0;
 	for (int r = 0; r < comm->node_size; r++)
-		use->slots_mapped += r != comm->local_rank && arena_map_slots(comm->arena, r, TURN_BYTES);
+		use->slots_mapped += r != comm->local_rank && arena_map_slots(comm->arena, r, RING_MOST);
 }
 
 choir_status slot_ring_allocate(struct run *run)
@@ -125,7 +132,7 @@ choir_status slot_ring_allocate(struct run *run)
 	bool *allocated = is_short ? &comm->engine.arena.has_short_slots : &comm->engine.arena.has_slots;
 
 	if (!is_short)
-		map_peers(comm);
+		map_peers(run);
 	if (*allocated || !writes)
 		return CHOIR_SUCCESS;
 	TRY(arena_take_slots(comm->arena, comm->local_rank, is_short ? ring_bytes : 0,
