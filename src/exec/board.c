@@ -85,6 +85,7 @@ void board_fill(struct run *run, uint32_t done)
 
 	board->ready_head = board->ready_tail = board->n_waiting = board->n_watched = 0;
 	board->bytes_done = 0;
+	board->paused = false;
 	board->n_done = done;
 	for (uint32_t i = done; i < plan->n_steps; i++) {
 		board->pending[i] = done == 0 ? plan->steps[i].n_deps : deps_left(plan, &plan->steps[i], done);

@@ -94,7 +94,7 @@ void flight_advance_queued(struct flight *flight, size_t number, bool (*advance)
 		struct run *run = *link;
 
 		(void)advance(run);
-		if (run->state != RUN_ENDED) {
+		if (run->state != RUN_ENDED && !run->board.paused) {
 			queue->last = run;
 			link = &run->next_eligible;
 			continue;

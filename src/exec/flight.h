@@ -6,7 +6,8 @@
  * with tags, which match in any order, one of the calls of this rank only.  The first runs of a queue are in the list
  * `eligible`, and when one of them ends the next one becomes eligible.  No collective behind the first COMM_LANES may
  * enter its lane.  A pair's run may overtake the one before it, when that waits for its deps: one that is further
- * behind than PAIR_ELIGIBLE is advanced by the slow check (flight_advance_queued), so it ends too. */
+ * behind than PAIR_ELIGIBLE is advanced by the slow check (flight_advance_queued), and becomes eligible when it has
+ * ended or has more to do at once. */
 #ifndef EXEC_FLIGHT_H
 #define EXEC_FLIGHT_H
 
@@ -28,7 +29,8 @@ void flight_add(struct flight *flight, struct run *run);
 /* flight_make_all_eligible: all runs become eligible: they are about to end. */
 void flight_make_all_eligible(struct flight *flight);
 
-/* flight_advance_queued: advances the runs of a queue that are not eligible; those that end become eligible. */
+/* flight_advance_queued: advances the runs of a queue that are not eligible; those that end, or whose plan pauses
+ * (steps_advance), become eligible. */
 void flight_advance_queued(struct flight *flight, size_t queue, bool (*advance)(struct run *run));
 
 /* flight_next_to_check: the run in flight behind `checked`; NULL: the one where the last walk of this kind stopped, or

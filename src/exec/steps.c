@@ -300,6 +300,7 @@ choir_status steps_advance(struct run *run, bool *moved, bool *done)
 		board->paused = board->bytes_done > 0 || messages >= STEP_PIECE_BYTES;
 	}
 	*done = board->n_done == run->plan->n_steps;
+	board->paused &= !*done;
 	return CHOIR_SUCCESS;
 }
 
