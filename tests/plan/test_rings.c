@@ -3,6 +3,7 @@
 #include "plan/cases.h"
 
 #include "algo/pattern_order.h"
+#include "algo/ring_lanes.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +12,7 @@
 
 #include <cmocka.h>
 
-enum { SLOT_BYTES = 4096, MESSAGE_BYTES = 256 };
+enum { SLOT_BYTES = 4096, MESSAGE_BYTES = 256, PIECES = 100, AHEAD = 8 };
 
 /* Does any step of rank 0 send to a rank that neither follows nor precedes it? */
 static bool sends_elsewhere(const struct world *world)
@@ -59,29 +60,54 @@ static void rings_in_every_order(void **state)
 }
 
 /* Messages do not pile up at a late rank: of its own block a ring sends some, then one for each that came. */
+/* How long the messages of a pair of rings are: no part but the last is below 512 bytes. */
+static void rings_cut_no_short_parts(void **state)
+{
+	static const uint64_t lens[][3] = { { 64, 64, 0 },      { 512, 512, 0 },   { 516, 512, 4 },
+		                            { 1024, 512, 512 }, { 1028, 1024, 4 }, { 4096, 2048, 2048 } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof lens / sizeof *lens; i++)
+		for (int part = 0; part < 2; part++) {
+			struct ring_lane lane = { .part = part, .parts = 2 };
+
+			assert_int_equal(lane_len(&lane, lens[i][0], 64), lens[i][part + 1]);
+		}
+}
+
 static void rings_wait_for_messages(void **state)
 {
 	struct layout layout = layout_make(2, (int[]){ 0, 1 });
 	struct algo_in in = { .layout = &layout,
 		              .collective = COLLECTIVE_ALLGATHER,
 		              .elem_bytes = 4,
-		              .bytes = 100 * MESSAGE_BYTES,
+		              .bytes = PIECES * MESSAGE_BYTES,
 		              .send_direct = true,
 		              .recv_direct = true,
 		              .slot_bytes = SLOT_BYTES,
 		              .message_bytes = MESSAGE_BYTES };
-	int sends = 0, at_once = 0;
+	uint32_t receives[PIECES];
+	int sends = 0, received = 0;
 	struct plan plan;
 
 	(void)state;
 	plan_init(&plan, "ring", 4);
 	assert_int_equal(algo_find(COLLECTIVE_ALLGATHER, "ring")->build(&in, &plan), CHOIR_SUCCESS);
 	for (uint32_t i = 0; i < plan.n_steps; i++) {
-		sends += plan.steps[i].kind == PLAN_SEND_MSG;
-		at_once += plan.steps[i].kind == PLAN_SEND_MSG && plan.steps[i].n_deps == 0;
+		const struct plan_step *step = &plan.steps[i];
+
+		if (step->kind == PLAN_RECV_MSG)
+			receives[received++] = i;
+		if (step->kind != PLAN_SEND_MSG)
+			continue;
+		/* piece k waits for message k - AHEAD */
+		assert_int_equal(step->n_deps, sends >= AHEAD);
+		if (sends >= AHEAD)
+			assert_int_equal(plan.deps[step->dep_first], receives[sends - AHEAD]);
+		sends++;
 	}
-	assert_int_equal(sends, 100);
-	assert_int_equal(at_once, 8);
+	assert_int_equal(sends, PIECES);
+	assert_int_equal(received, PIECES);
 	plan_fini(&plan);
 	layout_free(&layout);
 }
@@ -89,6 +115,7 @@ static void rings_wait_for_messages(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(rings_in_every_order),
+		                            cmocka_unit_test(rings_cut_no_short_parts),
 		                            cmocka_unit_test(rings_wait_for_messages) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
