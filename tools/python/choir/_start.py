@@ -76,8 +76,12 @@ def from_gather_start(gather: Callable[[bytes], bytes], rank: int, size: int, de
     event = _GatherEvent((made, devices, bootstrap), lambda: Comm(made.value, devices) if made.value else None, call)
     handles, config = device_array(devices), make_config(**settings)
     start = lib.choir_comm_create_start
-    check(start(ct.byref(bootstrap), 1, handles, ct.byref(config), ct.byref(made), event._out))
     _in_flight.add(call)
+    try:
+        check(start(ct.byref(bootstrap), 1, handles, ct.byref(config), ct.byref(made), event._out))
+    except ChoirError:
+        _in_flight.discard(call)
+        raise
     event.add_done_callback(lambda _: _in_flight.discard(call))
     return event
 
