@@ -4,8 +4,8 @@
  *
  * One ring, pair, quad: n - 1 rounds; meeting in the middle: n/2.  A rank sends and receives all blocks but one.
  * Blocks travel in pieces of at most message_bytes, each passed on as it comes.  A rank sends AHEAD pieces of its own
- * block at once, and one more for each that it receives then: so messages do not pile up at a late rank.  Any n > 1,
- * any lengths, also zero. */
+ * block at once, and one more for each piece of the first block that it receives: so messages do not pile up at a late
+ * rank, but where that block is the shorter one.  Any n > 1, any lengths, also zero. */
 #include "algo/blocks.h"
 #include "algo/build.h"
 #include "algo/exchange.h"

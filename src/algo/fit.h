@@ -25,8 +25,8 @@ bool fit_by_commands(const struct algo_in *in);
 uint64_t fit_chunk_bytes(const struct algo_in *in, uint64_t bytes, uint64_t commands);
 
 /* fit_moved_chunk_bytes: the same where chunks are only copied.  Of two ranks the one reads what is still in the
- * other's own cache if chunks are a quarter of it, at least 64 KB.  With more ranks, which may be more than cores, each
- * wait costs more; calls above 8 MB fit no cache either way. */
+ * other's own cache if chunks are a quarter of it; at least 64 KB, and no more than else.  With more ranks, which may
+ * be more than cores, each wait costs more; calls above 8 MB fit no cache either way. */
 uint64_t fit_moved_chunk_bytes(const struct algo_in *in, uint64_t bytes);
 
 #endif

@@ -12,7 +12,7 @@
 #include "algo/pattern_block.h"
 
 enum ring_method { RING_CLOCKWISE, RING_ANTICLOCKWISE, RING_PAIR, RING_MEET, RING_QUAD };
-/* Parts are of that many units at least: a message costs as much as the copy of them. */
+/* Parts, but for the last one, are of that many units at least: a message costs as much as the copy of 512 bytes. */
 enum { MOST_LANES = 4, PART_UNITS = 8 };
 
 struct ring_lane {

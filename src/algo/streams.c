@@ -3,10 +3,10 @@
  * phase k + 1, copies chunk k - 1 from all other slots ("take"; this hides the wait) and awaits phase k + 1 of all.
  * Where commands copy, it puts chunk k + AHEAD then, and takes while that is under way.  Put k + AHEAD overwrites chunk
  * k + AHEAD - AREAS.  All ranks have taken chunk k - 1 - BEHIND before phase k, which was awaited in period k - 1, so
- * AHEAD + BEHIND + 1 areas are enough.  Where no command copies all have taken chunk k - 3 by then: ranks that are
- * closer together read more from each other's caches.  There are as many everywhere: an area that is used late has left
- * the private caches of the cores (exec/slot_ring.h).  The longest stream sets the number of periods; all ranks know
- * all lengths.
+ * AHEAD + BEHIND + 1 areas are enough.  Where no rank's commands copy all have taken chunk k - 3 by then: ranks that
+ * are closer together read more from each other's caches.  There are as many everywhere: an area that is used late has
+ * left the private caches of the cores (exec/slot_ring.h).  The longest stream sets the number of periods; all ranks
+ * know all lengths.
  *
  * A rank copies its own part from SEND to RECV in as many pieces, after it has published: the wait hides the copy, and
  * bytes that other ranks take too are in the cache.  An alltoallv copies its own part after the first wait, since RECV
@@ -31,7 +31,7 @@ struct streams {
 	uint64_t own_bytes, own_part; /* the own part: its length, and the bytes copied in each period */
 	uint64_t own_at, own_to;      /* its offsets in SEND and RECV */
 	plan_id awaited, published;   /* the latest */
-	uint64_t ahead, behind;       /* AHEAD and BEHIND; 0 and 2 where no command copies */
+	uint64_t ahead, behind;       /* AHEAD and BEHIND; 0 and 2 where no command of this rank copies */
 	plan_id put_from[AREAS], put_to[AREAS], took_from[BEHIND], took_to[BEHIND];
 };
 

@@ -11,7 +11,7 @@
  * the C library's answer, which may add up all sockets, and sysfs's. */
 uint64_t cache_shared_bytes(void);
 
-/* cache_core_bytes: the size of the second-level cache, which a core has for itself; 0 if unknown. */
+/* cache_core_bytes: the size of the second-level cache, which most CPUs have for each core; 0 if unknown. */
 uint64_t cache_core_bytes(void);
 
 /* cache_is_shared: true if all these cores (the bytes of a cpu_set_t) share the last-level cache, or if that is
