@@ -143,8 +143,9 @@ choir_status dev_poll(cl_event event, bool *done_p);
 /* dev_watch: calls fn(ctx) on a driver's thread when the event completes or fails. */
 choir_status dev_watch(cl_event event, void (*fn)(void *), void *ctx);
 
-/* dev_wait: blocks until the event is complete, releases it and sets it NULL; NULL is silent.  For probes, tests
- * and calls that end: no other step of the engine waits so (Note [device at work] in exec/device_wait.c). */
+/* dev_wait: blocks until the event is complete, releases it and sets it NULL; NULL is silent.  For probes, tests,
+ * calls that end, and copies that their caller needs at once; what is long is polled (Note [device at work] in
+ * exec/device_wait.c). */
 choir_status dev_wait(cl_event *event_p);
 
 /* dev_marker: an event for all that was enqueued on the caller's queue so far, flushed. */

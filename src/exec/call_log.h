@@ -5,8 +5,8 @@
 
 #include "exec/run.h"
 
-/* call_log: what a run that has ended was, how it went and how long it took; path says who executed it.  Clears
- * run->log_start_ns. */
+/* call_log: what a run that has ended was, how it went and how long it took; path: "inline" if its caller executed all
+ * of it, else "queued".  Clears run->log_start_ns. */
 void call_log(struct run *run, const char *path);
 
 #endif

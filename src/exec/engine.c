@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Note [right to drive].  The right to drive is only ever tried for, never waited for: whoever gets it advances all
  * runs of the rank, the others go on waiting for their events.  Completions and callers' callbacks happen after the
- * driver has left, so they may call choir again. */
+ * driver has left, so they may call choir again; a caller's reduction alone is called by the driver, in a host step. */
 #include "exec/engine.h"
 
 #include "base/wait.h"

@@ -28,8 +28,8 @@ struct slot_ring {
 	uint32_t from_line[COMM_LANES], to_line[COMM_LANES];
 };
 
-/* Calls get their numbers here and wait until the driver takes them.  Any thread under `lock`; it may read the atomics
- * without it. */
+/* Calls get their numbers here and wait until the driver takes them.  Any thread under `lock`, but for the
+ * atomics: each of these may be read without it, and `unfinished` and `in_jobs` counted. */
 struct submission {
 	pthread_mutex_t lock; /* held for a few instructions */
 	struct run *incoming; /* submitted, newest first */
@@ -111,8 +111,9 @@ struct arena_use {
 
 /* The thread that engine_enter let in (the driver) alone touches what follows the atomics. */
 struct engine {
-	_Atomic bool driven;       /* the right to drive is taken */
-	_Atomic bool closed;       /* nobody drives any more; set by choir_comm_destroy as the last driver */
+	_Atomic bool driven; /* the right to drive is taken */
+	_Atomic bool closed; /* nobody drives any more, or not yet; written by who has the right to drive, or has the
+	                        comm for itself */
 	_Atomic bool device_works; /* commands of the device were under way when nothing moved; see device_wait.c */
 	struct flight flight;
 	struct call_cache cache;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Design notes.  The thread holds the engine's right to drive from the first check to the last step, so a call of some
- * bytes costs it two locked instructions, both before anything is published: one behind a store to a line that a peer
- * holds would wait for that store.  The comm keeps a run of each kind for this; a run stays bound to a prepared call
- * until another one needs it.
+ * bytes costs it no more locked instructions than the right to drive and its number (submit.c) take, all before
+ * anything is published: one behind a store to a line that a peer holds would wait for that store.  The comm keeps a
+ * run of each kind for this; a run stays bound to a prepared call until another one needs it.
  *
  * There are two gears.  A part of short host steps and flags is done step by step in the order of its plan, by the
  * addresses of its operand table.  Where a step cannot be done soon, and for all other plans, the states of the run go

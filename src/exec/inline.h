@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Inline execution: the caller's thread executes a blocking call, from its number to its last step, without a
- * submission, an event or an allocation.  Only when nothing else of the comm is under way.  A call that has to wait for
- * long becomes an ordinary run, and the caller waits for its event as for any other.  Never a call with deps, one of
- * result=atomic, or a collective of a keyed comm (src/api/start.c; src/api/dense.c: dense_may_inline). */
+ * list of submissions, the completion of an event or an allocation.  Only when nothing else of the comm is under way.
+ * A call that has to wait for long becomes an ordinary run, and the caller waits for its event as for any other.  Never
+ * a call with deps, one of result=atomic, or a collective of a keyed comm (src/api/start.c; src/api/dense.c:
+ * dense_may_inline). */
 #ifndef EXEC_INLINE_H
 #define EXEC_INLINE_H
 

@@ -27,7 +27,8 @@ static inline struct lane_view lane_look(const struct run *run, int local_rank, 
 		                   .same_call = is_here && lane->call_hash == run->bound.record_hash };
 }
 
-/* lane_publish: this rank has published that point (arena_point) of the call; the caller then wakes the node. */
+/* lane_publish: this rank has published that point (arena_point) of the call.  The caller then wakes the node, where a
+ * peer may wait for that point. */
 static inline void lane_publish(const struct run *run, uint32_t point)
 {
 	arena_publish(comm_lane(run->comm, run->comm->local_rank, run->lane), ARENA_FLAG(run->seq, point));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Note [relatives].  A rank that is dead or late ends the calls of one comm, and the program of a rank that learns it
  * may destroy all its comms.  Its peers may wait for it in another of these, for which it has not failed: there the
- * rank's farewell alone would name the messenger for the cause.  A failure counts until the comm's next collective
+ * rank's farewell alone would say that the rank went, and not why.  A failure counts until the comm's next collective
  * call, so a program that goes on after it is not blamed for it later. */
 #include "exec/relatives.h"
 

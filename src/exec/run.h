@@ -163,7 +163,8 @@ struct run_watch {
 	bool warned;
 };
 
-/* A run is its maker's until it is submitted, and from then on the driver's alone; other threads see its event. */
+/* A run is its maker's until it is submitted (a keyed one until its key is next: keyed.c), and from then on the
+ * driver's; other threads see its event.  A thread that does a script's job has script.state meanwhile. */
 struct run {
 	struct run *next;          /* in one list after the other: keyed.c's, incoming, flight.all, ended, the pool */
 	struct run **link;         /* in flight.all: what points to it */
@@ -176,7 +177,8 @@ struct run {
 	/* what it executes */
 	struct bound bound;
 	struct prepared *prepared; /* a reference to the call that it is from; NULL = none: sparse, top-k, one device */
-	struct part *part;         /* and its part of that; NULL = it has no parts (alltoallv as a script) */
+	struct part *part;         /* and its part of that; NULL = it has no parts (alltoallv as a script: it is
+	                              prepared to keep its counts, api/alltoallv_call.c) */
 	struct cached_plan *other_plan; /* the plan that replaced bound.cached on the way (run_peers.c): a reference */
 	struct segments_owner *list_owner; /* what keeps the cl_mems of a list; a reference */
 	cl_mem kept[RUN_KEPT];             /* the caller's buffers, retained until the end */

@@ -32,8 +32,8 @@ struct message {
  * messenger may still move them (Note [lent messages] in zero_copy.c).  Waits while they are moved. */
 const void *message_payload(struct message *message);
 
-/* Receives the messages of one rank.  It runs with a lock of the messenger held, so it may only queue the message and
- * ring the bell. */
+/* Receives the messages of one rank.  It runs with a lock of the messenger held, so it sends nothing and waits for
+ * nothing: it queues the message, or notes what it says. */
 typedef void (*messenger_deliver_fn)(void *ctx, struct message *message);
 
 /* messenger_create: a messenger with one reference.  It owns the transport and destroys it; on failure the caller still
