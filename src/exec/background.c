@@ -2,13 +2,13 @@
 #include "exec/background.h"
 
 #include "base/fork.h"
-#include "exec/comms.h"
+#include "exec/comm_list.h"
 
 static struct {
 	pthread_cond_t work;
 	_Atomic int resting;   /* threads that wait on `work`: one, and at times one that is about to end */
 	_Atomic unsigned life; /* Note [lives] */
-	bool started;          /* under comms_lock, as are the fields behind it */
+	bool started;          /* under comm_list_lock, as are the fields behind it */
 	pthread_t thread;
 	void (*loop)(unsigned life);
 } background = { .work = PTHREAD_COND_INITIALIZER };
@@ -25,14 +25,14 @@ static void *run_loop(void *life)
 {
 	void (*loop)(unsigned life);
 
-	comms_lock();
+	comm_list_lock();
 	loop = background.loop;
-	comms_unlock();
+	comm_list_unlock();
 	loop((unsigned)(uintptr_t)life);
 	return NULL;
 }
 
-/* Under comms_lock. */
+/* Under comm_list_lock. */
 static choir_status start(void (*loop)(unsigned life))
 {
 	void *life = (void *)(uintptr_t)atomic_load(&background.life);
@@ -51,14 +51,14 @@ choir_status background_wake(void (*loop)(unsigned life), bool *rested_p)
 	choir_status st;
 
 	fork_in_child(forked);
-	comms_lock();
+	comm_list_lock();
 	st = start(loop);
-	comms_unlock();
+	comm_list_unlock();
 	*rested_p = atomic_load(&background.resting) > 0;
 	if (*rested_p) {
-		comms_lock();
+		comm_list_lock();
 		pthread_cond_broadcast(&background.work);
-		comms_unlock();
+		comm_list_unlock();
 	}
 	return st;
 }
@@ -72,12 +72,12 @@ bool background_rest(unsigned life, bool (*has_work)(void))
 {
 	bool over;
 
-	comms_lock();
+	comm_list_lock();
 	atomic_fetch_add(&background.resting, 1);
 	while (!(over = background_is_over(life)) && !has_work())
-		comms_wait(&background.work);
+		comm_list_wait(&background.work);
 	atomic_fetch_sub(&background.resting, 1);
-	comms_unlock();
+	comm_list_unlock();
 	return !over;
 }
 

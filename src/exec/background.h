@@ -16,12 +16,12 @@
  * rested.  NO_MEMORY. */
 choir_status background_wake(void (*loop)(unsigned life), bool *rested_p);
 
-/* background_rest: on the thread: waits while there is nothing to do, which is looked at under comms_lock.  False: this
- * life is over.  background_is_over: is it? */
+/* background_rest: on the thread: waits while there is nothing to do, which is looked at under comm_list_lock.  False:
+ * this life is over.  background_is_over: is it? */
 bool background_rest(unsigned life, bool (*has_work)(void));
 bool background_is_over(unsigned life);
 
-/* background_end: under comms_lock, with no comm left: the thread ends.  True: the caller joins it. */
+/* background_end: under comm_list_lock, with no comm left: the thread ends.  True: the caller joins it. */
 bool background_end(pthread_t *thread_p);
 
 #endif

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+_Static_assert(COMM_LANES <= ARENA_MOST_LANES, "arena_control.done has a place for each lane");
+
 struct choir_comm *comm_retain(struct choir_comm *comm)
 {
 	atomic_fetch_add_explicit(&comm->uses.refs, 1, memory_order_relaxed);

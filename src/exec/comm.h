@@ -74,7 +74,7 @@ struct comm_uses {
 	_Atomic uint64_t last_thread; /* that called, see Note [one thread, several ranks] in api/call.c */
 };
 
-/* Its place in the list of all comms of the process.  Under comms_lock (comms.h). */
+/* Its place in the list of all comms of the process.  Under comm_list_lock (comm_list.h). */
 struct comm_listing {
 	struct choir_comm *next;
 	bool listed;
@@ -87,9 +87,9 @@ struct symmetric_table {
 	_Atomic uint64_t changes; /* of the table, so far */
 };
 
-/* Note [order of locks].  Where locks nest, a thread takes them in this order: the list of comms (comms.h), the family,
- * the keyed calls, the submissions, the messenger's, the inbox, the failure, the relatives.  The right to drive is no
- * lock: it is only tried for, and its holder may take any of these.
+/* Note [order of locks].  Where locks nest, a thread takes them in this order: the list of comms (comm_list.h), the
+ * family, the keyed calls, the submissions, the messenger's, the inbox, the failure, the relatives.  The right to drive
+ * is no lock: it is only tried for, and its holder may take any of these.
  *
  * What stands first is constant from creation to comm_close, and any thread reads it.  Each struct behind it says who
  * may touch it. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "exec/gone.h"
 
-#include "exec/comms.h"
+#include "exec/comm_list.h"
 #include "exec/record.h"
 #include "exec/relatives.h"
 
@@ -187,10 +187,10 @@ void gone_say(struct choir_comm *comm, bool process_ends)
 /* A process that ends with comms says so to the other ranks: those of other nodes would not see it. */
 static void __attribute__((destructor)) say_end(void)
 {
-	if (!comms_trylock())
+	if (!comm_list_trylock())
 		return;
-	for (struct choir_comm *comm = comms_first(); comm != NULL; comm = comm->listing.next)
+	for (struct choir_comm *comm = comm_list_first(); comm != NULL; comm = comm->listing.next)
 		if (!comm_has_failed(comm))
 			gone_say(comm, true);
-	comms_unlock();
+	comm_list_unlock();
 }

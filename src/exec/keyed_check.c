@@ -66,7 +66,8 @@ static void ask(struct choir_comm *comm, struct keyed_call *call, int64_t now, i
 			keyed_send(comm, rank, WIRE_KEY_ASKED, call->key, comm->keyed->cursor);
 }
 
-static bool is_gone(const struct choir_comm *comm, int rank, bool *dead)
+/* Gone, lost or dead (check.h). */
+static bool has_left(const struct choir_comm *comm, int rank, bool *dead)
 {
 	const struct gone *gone = gone_find(comm, rank);
 
@@ -90,18 +91,18 @@ static bool may_come(const struct choir_comm *comm, int rank)
 }
 
 /* A rank that will not make the call, if one is known. */
-static bool find_absent(struct choir_comm *comm, const struct keyed_call *call, int *rank_p)
+static bool find_left(struct choir_comm *comm, const struct keyed_call *call, int *rank_p)
 {
 	bool dead;
 
 	for (int i = 0; i < comm->node_size; i++) {
 		*rank_p = comm_rank_at(comm, i);
 		/* Who died with the table in its hands keeps it. */
-		if (is_gone(comm, *rank_p, &dead) && (call->said ? see_key(comm, call) && !was_seen(comm, i) : dead))
+		if (has_left(comm, *rank_p, &dead) && (call->said ? see_key(comm, call) && !was_seen(comm, i) : dead))
 			return true;
 	}
 	for (*rank_p = 0; *rank_p < comm->n && comm->layout.n_nodes > 1; ++*rank_p)
-		if (!comm_is_near(comm, *rank_p) && is_gone(comm, *rank_p, &dead) && !may_come(comm, *rank_p))
+		if (!comm_is_near(comm, *rank_p) && has_left(comm, *rank_p, &dead) && !may_come(comm, *rank_p))
 			return true;
 	return false;
 }
@@ -233,7 +234,7 @@ static bool order_is_read(const struct keyed *keyed)
 }
 
 /* The failure of a call that this rank will not make. */
-static choir_status absent(struct choir_comm *comm, const struct keyed_call *call, int rank, char *text, size_t bytes)
+static choir_status say_left(struct choir_comm *comm, const struct keyed_call *call, int rank, char *text, size_t bytes)
 {
 	const struct gone *gone = gone_find(comm, rank);
 	char why[ERROR_TEXT_BYTES] = "which is dead";
@@ -252,8 +253,8 @@ static choir_status look_at(struct choir_comm *comm, struct keyed_call *call, in
 	bool table_is_free;
 	int rank;
 
-	if (find_absent(comm, call, &rank))
-		return absent(comm, call, rank, text, bytes);
+	if (find_left(comm, call, &rank))
+		return say_left(comm, call, rank, text, bytes);
 	if (awaits_deps(call, now))
 		return CHOIR_SUCCESS;
 	ms = waited_ms(call, now);

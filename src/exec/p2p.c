@@ -38,7 +38,8 @@ static struct ring *ring_to(struct choir_comm *comm, int peer)
 	return ring_between(comm, comm->rank, peer);
 }
 
-/* Plans that others may take the place of stay with the transport: nobody would take their messages out of a ring. */
+/* A call that may become a script stays with the transport: its plan may be given up half way, and nobody would take
+ * the messages of that out of a ring. */
 static bool uses_rings(const struct run *run)
 {
 	return run->bound.pair || (!run_is_script(run) && run->bound.become_script == NULL);

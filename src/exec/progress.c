@@ -10,7 +10,7 @@
  * thread that leaves takes itself out of `waiters`, then looks whether anything is unfinished.  Each puts a full fence
  * between the two, so that at least one sees the other (Dekker): on arm64 a store, even of a sequentially consistent
  * kind, may pass a later load that is not, both would find the other still there, and nobody would drive the call.  The
- * background thread needs no fence: it rests under comms_lock, which a thread that finds no driver takes before it
+ * background thread needs no fence: it rests under comm_list_lock, which a thread that finds no driver takes before it
  * looks whether that thread rests. */
 #include "exec/progress.h"
 
@@ -18,7 +18,7 @@
 #include "base/wait.h"
 #include "exec/background.h"
 #include "exec/check.h"
-#include "exec/comms.h"
+#include "exec/comm_list.h"
 #include "exec/device_wait.h"
 #include "exec/engine.h"
 #include "exec/worker.h"
@@ -68,8 +68,8 @@ static bool work_left(struct wait_for *why)
 {
 	bool left = engine_jobs_are_passed_on();
 
-	comms_lock();
-	for (struct choir_comm *comm = comms_first(); comm != NULL; comm = comm->listing.next) {
+	comm_list_lock();
+	for (struct choir_comm *comm = comm_list_first(); comm != NULL; comm = comm->listing.next) {
 		bool here = has_work(comm);
 
 		left |= here;
@@ -77,7 +77,7 @@ static bool work_left(struct wait_for *why)
 		why->crowded |= comm->crowded;
 		note_device(why, comm);
 	}
-	comms_unlock();
+	comm_list_unlock();
 	return left;
 }
 
@@ -118,7 +118,7 @@ static bool drive_all_but(const struct choir_comm *mine)
 {
 	bool moved = false;
 
-	for (struct choir_comm *comm = comms_next(NULL); comm != NULL; comm = comms_next(comm))
+	for (struct choir_comm *comm = comm_list_next(NULL); comm != NULL; comm = comm_list_next(comm))
 		if (comm != mine)
 			moved |= drive(comm, true);
 	return moved;
@@ -131,15 +131,15 @@ static int64_t awaited_process(void)
 	int64_t process = BELL_ANY;
 	bool several = false;
 
-	comms_lock();
-	for (struct choir_comm *comm = comms_first(); comm != NULL && !several; comm = comm->listing.next)
+	comm_list_lock();
+	for (struct choir_comm *comm = comm_list_first(); comm != NULL && !several; comm = comm->listing.next)
 		if (!engine_idle(comm)) {
 			several = busy != NULL;
 			busy = comm;
 		}
 	if (busy != NULL && !several)
 		process = engine_awaited(busy);
-	comms_unlock();
+	comm_list_unlock();
 	return process;
 }
 
@@ -148,7 +148,7 @@ static bool ring_at_ends(void)
 {
 	bool all = true;
 
-	for (struct choir_comm *comm = comms_next(NULL); comm != NULL; comm = comms_next(comm))
+	for (struct choir_comm *comm = comm_list_next(NULL); comm != NULL; comm = comm_list_next(comm))
 		if (device_works(comm))
 			all &= dev_has_quick_callbacks(comm->device) && engine_ring_at_ends(comm);
 	return all;
@@ -181,7 +181,7 @@ static void idle_round(struct wait *idle, const struct choir_comm *mine, choir_e
 {
 	int64_t sleep_us;
 
-	if (idle->rounds % OTHERS_EVERY == OTHERS_EVERY - 1 && comms_are_several() && drive_all_but(mine)) {
+	if (idle->rounds % OTHERS_EVERY == OTHERS_EVERY - 1 && comm_list_are_several() && drive_all_but(mine)) {
 		idle->rounds = 0;
 		return;
 	}
@@ -199,7 +199,7 @@ static void check_when_due(struct wait *idle, int64_t now)
 	if (now < idle->next_check_ns)
 		return;
 	if (idle->next_check_ns != 0) {
-		for (struct choir_comm *comm = comms_next(NULL); comm != NULL; comm = comms_next(comm))
+		for (struct choir_comm *comm = comm_list_next(NULL); comm != NULL; comm = comm_list_next(comm))
 			if (!engine_idle(comm))
 				check_in_flight(comm);
 		took = wait_now_ns() - now; /* it looks at all that is in flight */
@@ -317,12 +317,12 @@ void progress_end_calls(struct choir_comm *comm)
 
 /* --- what nobody waits for --- */
 
-/* Under comms_lock. */
+/* Under comm_list_lock. */
 static bool has_work_alone(void)
 {
 	bool left = engine_jobs_are_passed_on();
 
-	for (struct choir_comm *comm = comms_first(); comm != NULL; comm = comm->listing.next)
+	for (struct choir_comm *comm = comm_list_first(); comm != NULL; comm = comm->listing.next)
 		left |= has_work(comm);
 	return left && atomic_load(&waiters) == 0;
 }
@@ -374,9 +374,9 @@ choir_status progress_add(struct choir_comm *comm)
 	if (bell_mine() == NULL)
 		return error_set(CHOIR_NO_MEMORY, "no doorbell for this process");
 	comm_retain(comm);
-	comms_lock();
-	comms_add(comm);
-	comms_unlock();
+	comm_list_lock();
+	comm_list_add(comm);
+	comm_list_unlock();
 	return CHOIR_SUCCESS;
 }
 
@@ -385,11 +385,11 @@ void progress_remove(struct choir_comm *comm)
 	pthread_t thread;
 	bool last, join;
 
-	comms_lock();
-	comms_remove(comm);
-	last = comms_first() == NULL;
+	comm_list_lock();
+	comm_list_remove(comm);
+	last = comm_list_first() == NULL;
 	join = last && background_end(&thread);
-	comms_unlock();
+	comm_list_unlock();
 	bell_ring(bell_mine());
 	if (join)
 		pthread_join(thread, NULL);

@@ -28,7 +28,8 @@ static bool is_outside(const struct run *run, int local_rank)
 	       atomic_load_explicit(&comm_control(comm, local_rank)->done[run->lane], memory_order_acquire) > run->seq;
 }
 
-/* Of another process: dead, or not to be waited for any longer. */
+/* Of another process: dead, or not to be waited for any longer.  One look is enough, unlike in Note [dead peers]:
+ * nothing that it has said before matters to a failed comm. */
 static bool is_given_up(const struct comm_process *peer, bool late)
 {
 	return late || peer->dead_looks > 0;

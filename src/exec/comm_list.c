@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "exec/comms.h"
+#include "exec/comm_list.h"
 
 #include "base/fork.h"
 
@@ -16,32 +16,32 @@ static void forked(void)
 	atomic_store(&comms.n, 0);
 }
 
-void comms_lock(void)
+void comm_list_lock(void)
 {
 	pthread_mutex_lock(&comms.lock);
 }
 
-bool comms_trylock(void)
+bool comm_list_trylock(void)
 {
 	return pthread_mutex_trylock(&comms.lock) == 0;
 }
 
-void comms_unlock(void)
+void comm_list_unlock(void)
 {
 	pthread_mutex_unlock(&comms.lock);
 }
 
-void comms_wait(pthread_cond_t *cond)
+void comm_list_wait(pthread_cond_t *cond)
 {
 	pthread_cond_wait(cond, &comms.lock);
 }
 
-struct choir_comm *comms_first(void)
+struct choir_comm *comm_list_first(void)
 {
 	return comms.first;
 }
 
-void comms_add(struct choir_comm *comm)
+void comm_list_add(struct choir_comm *comm)
 {
 	fork_in_child(forked);
 	comm->listing.next = comms.first;
@@ -50,7 +50,7 @@ void comms_add(struct choir_comm *comm)
 	atomic_fetch_add(&comms.n, 1);
 }
 
-void comms_remove(struct choir_comm *comm)
+void comm_list_remove(struct choir_comm *comm)
 {
 	struct choir_comm **at = &comms.first;
 
@@ -63,21 +63,21 @@ void comms_remove(struct choir_comm *comm)
 	atomic_fetch_sub(&comms.n, 1);
 }
 
-struct choir_comm *comms_next(struct choir_comm *before)
+struct choir_comm *comm_list_next(struct choir_comm *before)
 {
 	struct choir_comm *comm;
 
-	comms_lock();
+	comm_list_lock();
 	comm = before == NULL ? comms.first : before->listing.listed ? before->listing.next : NULL;
 	if (comm != NULL)
 		comm_retain(comm);
-	comms_unlock();
+	comm_list_unlock();
 	if (before != NULL)
 		comm_release(before);
 	return comm;
 }
 
-bool comms_are_several(void)
+bool comm_list_are_several(void)
 {
 	return atomic_load_explicit(&comms.n, memory_order_relaxed) > 1;
 }
