@@ -99,7 +99,7 @@ struct arena_use {
 	uint64_t (*done_seen)[COMM_LANES];
 	bool has_slots, has_short_slots; /* my ring of slots is allocated, and the places of short calls */
 	uint64_t rings_mapped;           /* bit r: local rank r's ring to me is mapped */
-	int slots_mapped, slots_looked;  /* how many peers' slots are mapped, after so many looks */
+	int slots_looked;                /* looks for peers' slots so far; see slot_ring.c */
 	bool no_rings;                   /* no memory for a p2p ring: messages take the transport */
 	bool sends_stuck;      /* messages of the transport did not leave for a moment: Note [back-pressure] */
 	bool wrap_tried;       /* mem was asked for: when a kernel first had to read the arena in place */

@@ -114,13 +114,13 @@ static void map_peers(const struct run *run)
 {
 	struct choir_comm *comm = run->comm;
 	struct arena_use *use = &comm->engine.arena;
+	int mapped = 0;
 
-	if (use->slots_looked == MOST_LOOKS || use->slots_mapped == comm->node_size - 1 || !reads_slots(run))
+	if (!reads_slots(run))
 		return;
-	use->slots_looked++;
-	use->slots_mapped = 0;
 	for (int r = 0; r < comm->node_size; r++)
-		use->slots_mapped += r != comm->local_rank && arena_map_slots(comm->arena, r, RING_MOST);
+		mapped += r != comm->local_rank && arena_map_slots(comm->arena, r, RING_MOST);
+	use->slots_looked = mapped == comm->node_size - 1 ? MOST_LOOKS : use->slots_looked + 1;
 }
 
 choir_status slot_ring_allocate(struct run *run)
@@ -131,7 +131,7 @@ choir_status slot_ring_allocate(struct run *run)
 	     is_short = run->slot.at >= ring_bytes;
 	bool *allocated = is_short ? &comm->engine.arena.has_short_slots : &comm->engine.arena.has_slots;
 
-	if (!is_short)
+	if (!is_short && comm->engine.arena.slots_looked < MOST_LOOKS)
 		map_peers(run);
 	if (*allocated || !writes)
 		return CHOIR_SUCCESS;
