@@ -139,7 +139,7 @@ struct choir_comm {
 	struct submission submission;
 	struct plan_cache plans;   /* has a lock */
 	struct inbox inbox;        /* has a lock */
-	struct liveness liveness;  /* see there */
+	struct liveness liveness;  /* its struct says who writes what */
 	struct gone *_Atomic gone; /* filled and read like liveness; entries stay; see gone.h */
 	struct symmetric_table symmetric;
 	struct comm_failure failure;

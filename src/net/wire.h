@@ -31,8 +31,7 @@ enum wire_kind {
 	WIRE_DATA = 1,
 	WIRE_FAIL = 2, /* the comm failed; payload: the sentence; key: the status */
 	WIRE_ASK = 3,  /* liveness query of a rank that waits; key and record: its call; WIRE_HERE answers */
-	WIRE_HERE =
-	    4, /* key: the number of calls that the sender has started; tag: the rank it waits for + 1, 0: none */
+	WIRE_HERE = 4, /* key: how many calls the sender has started; tag: the rank it waits for + 1, 0: none */
 	WIRE_KEY = 6,  /* key: of a keyed call; tag: enum wire_key */
 	WIRE_GONE = 5, /* the sender makes no more calls; payload: struct wire_gone */
 };

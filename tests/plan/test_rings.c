@@ -59,7 +59,6 @@ static void rings_in_every_order(void **state)
 			}
 }
 
-/* Messages do not pile up at a late rank: of its own block a ring sends some, then one for each that came. */
 /* How long the messages of a pair of rings are: no part but the last is below 512 bytes. */
 static void rings_cut_no_short_parts(void **state)
 {
@@ -75,6 +74,7 @@ static void rings_cut_no_short_parts(void **state)
 		}
 }
 
+/* Messages do not pile up at a late rank: of its own block a ring sends some, then one for each that came. */
 static void rings_wait_for_messages(void **state)
 {
 	struct layout layout = layout_make(2, (int[]){ 0, 1 });
