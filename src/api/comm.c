@@ -6,6 +6,7 @@
 #include "api/bootstrap.h"
 #include "api/named.h"
 #include "api/started.h"
+#include "exec/comm_list.h"
 #include "exec/engine.h"
 #include "base/fork.h"
 #include "exec/gone.h"
@@ -223,6 +224,7 @@ choir_status choir_comm_abort(choir_comm *comm)
 	TRY(call_enter("choir_comm_abort", comm));
 	snprintf(text, sizeof text, "%s: aborted by rank %d", comm->name, comm->rank);
 	comm_fail(comm, CHOIR_ABORTED, text);
+	comm_list_note_work(comm);
 	comm_leave(comm);
 	return progress_kick(); /* what is in flight ends on the background thread */
 }

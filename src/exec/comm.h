@@ -74,10 +74,13 @@ struct comm_uses {
 	_Atomic uint64_t last_thread; /* that called, see Note [one thread, several ranks] in api/call.c */
 };
 
-/* Its place in the list of all comms of the process.  Under comm_list_lock (comm_list.h). */
+/* Its places in the list of all comms of the process and in that of the busy ones.  Under comm_list_lock (comm_list.h),
+ * but for the atomics. */
 struct comm_listing {
-	struct choir_comm *next;
+	struct choir_comm *next, *next_busy, **link_busy; /* link_busy: what points at it */
 	bool listed;
+	_Atomic bool busy;
+	_Atomic int idle_looks; /* how often it was seen with nothing to do since it last had work */
 };
 
 /* See symmetric.h.  Written by collective calls, one at a time; any thread reads the atomics. */

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The list of this process's comms that are to be driven. */
+/* The comms of this process, and which of them are busy: these alone are driven and waited for.
+ *
+ * Note [busy comms].  A comm is busy from comm_list_note_work until IDLE_LOOKS walks in turn have found nothing that it
+ * has to do.  A thread counts the work, then looks whether the comm is busy; a walk takes the comm out, then looks
+ * whether work has come.  Each puts a full fence between the two, so that at least one sees the other.  What comes for
+ * a comm that is not busy waits in its inbox; the slow check looks for it. */
 #ifndef EXEC_COMM_LIST_H
 #define EXEC_COMM_LIST_H
 
@@ -13,17 +18,25 @@ bool comm_list_trylock(void);
 void comm_list_unlock(void);
 void comm_list_wait(pthread_cond_t *cond);
 
-/* Under the lock.  comm_list_first: the list, linked by listing.next; NULL if it is empty.
+/* Under the lock.  comm_list_first: all comms, linked by listing.next; NULL: there are none.
  * comm_list_add, comm_list_remove: without a reference; removing one that is not there is silent. */
 struct choir_comm *comm_list_first(void);
 void comm_list_add(struct choir_comm *comm);
 void comm_list_remove(struct choir_comm *comm);
 
-/* comm_list_next: for a walk without the lock: the comm after `before` (NULL: the first), retained; NULL at the end.
- * `before` is released. */
-struct choir_comm *comm_list_next(struct choir_comm *before);
+/* comm_list_busy: under the lock: the busy comm after `before` (NULL: the first); NULL at the end. */
+struct choir_comm *comm_list_busy(const struct choir_comm *before);
 
-/* comm_list_are_several: is there more than one? */
+/* comm_list_next: for a walk without the lock: the comm after `before` (NULL: the first), of all or of the busy ones,
+ * retained; NULL at the end.  `before` is released. */
+enum comm_list_which { COMM_LIST_ALL, COMM_LIST_BUSY };
+struct choir_comm *comm_list_next(struct choir_comm *before, enum comm_list_which which);
+
+/* comm_list_note_work: runs or messages of the comm have been counted: it is busy.  Before progress_kick.  No lock is
+ * held. */
+void comm_list_note_work(struct choir_comm *comm);
+
+/* comm_list_are_several: is more than one busy? */
 bool comm_list_are_several(void);
 
 #endif

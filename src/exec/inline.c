@@ -11,6 +11,7 @@
 
 #include "base/wait.h"
 #include "exec/call_log.h"
+#include "exec/comm_list.h"
 #include "exec/device_wait.h"
 #include "exec/engine.h"
 #include "exec/flight.h"
@@ -150,6 +151,13 @@ static choir_status submit_instead(struct run *const *runs, size_t n, choir_even
 	return st;
 }
 
+/* The background thread sends what is left of the messages. */
+static void leave_messages(struct choir_comm *comm)
+{
+	comm_list_note_work(comm);
+	(void)progress_kick();
+}
+
 /* They have their numbers; those that have ended stay the comm's. */
 static void go_on(struct run *const *runs, size_t n, choir_event **event_p)
 {
@@ -167,6 +175,7 @@ static void go_on(struct run *const *runs, size_t n, choir_event **event_p)
 	atomic_fetch_add_explicit(&comm->submission.unfinished, (int)n_left, memory_order_relaxed);
 	for (size_t i = 0; i < n_left; i++)
 		flight_add(&comm->engine.flight, left[i]);
+	comm_list_note_work(comm);
 	inline_leave(comm);
 }
 
@@ -180,6 +189,8 @@ static choir_status fail(struct run *const *runs, size_t n, const struct run *fa
 	snprintf(text, sizeof text, "%s", run_failure_text(failed));
 	if (!failed->failure_is_local) {
 		comm_fail(failed->comm, st, text);
+		if (messenger_busy(failed->comm->messenger))
+			leave_messages(failed->comm);
 		withdraw(failed->comm, wait_now_ns());
 	}
 	for (size_t i = 0; i < n; i++)
@@ -287,9 +298,9 @@ static choir_status advance_until_done(struct run *const *runs, size_t n, choir_
 		return CHOIR_SUCCESS;
 	}
 	sends = has_messages(runs[0]) && messenger_busy(comm->messenger) && sends_are_left(comm);
-	finish(runs, n); /* from here on the runs are another thread's, which may destroy the comm */
 	if (sends)
-		(void)progress_kick(); /* the rest of what was sent */
+		leave_messages(comm);
+	finish(runs, n); /* from here on the runs are another thread's, which may destroy the comm */
 	return CHOIR_SUCCESS;
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Design notes.
  *
- * Note [who drives].  A thread that waits drives its own rank, and when it finds nothing to do there, the other ranks
- * of the process.  The background thread drives all ranks, but only while nobody waits: two drivers would only steal
- * each other's cache lines.  It is started by the first work for which nobody waits, and sleeps on a condition variable
- * while there is nothing unfinished.
+ * Note [who drives].  A thread that waits drives its own rank, and when it finds nothing to do there, the other busy
+ * ranks of the process (Note [busy comms] in comm_list.h).  The background thread drives all busy ranks, but only while
+ * nobody waits: two drivers would only steal each other's cache lines.  It is started by the first work for which
+ * nobody waits, and sleeps on a condition variable while there is nothing unfinished.
  *
  * Note [who takes over].  A thread that submits counts its call in `unfinished`, then looks whether anybody drives; a
  * thread that leaves takes itself out of `waiters`, then looks whether anything is unfinished.  Each puts a full fence
@@ -69,7 +69,7 @@ static bool work_left(struct wait_for *why)
 	bool left = engine_jobs_are_passed_on();
 
 	comm_list_lock();
-	for (struct choir_comm *comm = comm_list_first(); comm != NULL; comm = comm->listing.next) {
+	for (struct choir_comm *comm = comm_list_busy(NULL); comm != NULL; comm = comm_list_busy(comm)) {
 		bool here = has_work(comm);
 
 		left |= here;
@@ -113,12 +113,13 @@ static bool drive(struct choir_comm *comm, bool messages)
 	return true;
 }
 
-/* NULL: all. */
+/* The busy ones.  NULL: all of them. */
 static bool drive_all_but(const struct choir_comm *mine)
 {
+	struct choir_comm *comm = NULL;
 	bool moved = false;
 
-	for (struct choir_comm *comm = comm_list_next(NULL); comm != NULL; comm = comm_list_next(comm))
+	while ((comm = comm_list_next(comm, COMM_LIST_BUSY)) != NULL)
 		if (comm != mine)
 			moved |= drive(comm, true);
 	return moved;
@@ -132,7 +133,7 @@ static int64_t awaited_process(void)
 	bool several = false;
 
 	comm_list_lock();
-	for (struct choir_comm *comm = comm_list_first(); comm != NULL && !several; comm = comm->listing.next)
+	for (struct choir_comm *comm = comm_list_busy(NULL); comm != NULL && !several; comm = comm_list_busy(comm))
 		if (!engine_idle(comm)) {
 			several = busy != NULL;
 			busy = comm;
@@ -146,9 +147,10 @@ static int64_t awaited_process(void)
 /* Do the ends of all commands that are under way ring the doorbell? */
 static bool ring_at_ends(void)
 {
+	struct choir_comm *comm = NULL;
 	bool all = true;
 
-	for (struct choir_comm *comm = comm_list_next(NULL); comm != NULL; comm = comm_list_next(comm))
+	while ((comm = comm_list_next(comm, COMM_LIST_BUSY)) != NULL)
 		if (device_works(comm))
 			all &= dev_has_quick_callbacks(comm->device) && engine_ring_at_ends(comm);
 	return all;
@@ -190,7 +192,19 @@ static void idle_round(struct wait *idle, const struct choir_comm *mine, choir_e
 		sleep_once(event, sleep_us);
 }
 
-/* The slow check (check_in_flight), when it is due. */
+/* A comm without calls may have messages: questions, or what a peer cannot go on before it has sent. */
+static void check_all(void)
+{
+	struct choir_comm *comm = NULL;
+
+	while ((comm = comm_list_next(comm, COMM_LIST_ALL)) != NULL)
+		if (!engine_idle(comm))
+			check_in_flight(comm);
+		else if (drive(comm, true))
+			comm_list_note_work(comm);
+}
+
+/* The slow check, when it is due. */
 static void check_when_due(struct wait *idle, int64_t now)
 {
 	int64_t took = 0;
@@ -199,9 +213,7 @@ static void check_when_due(struct wait *idle, int64_t now)
 	if (now < idle->next_check_ns)
 		return;
 	if (idle->next_check_ns != 0) {
-		for (struct choir_comm *comm = comm_list_next(NULL); comm != NULL; comm = comm_list_next(comm))
-			if (!engine_idle(comm))
-				check_in_flight(comm);
+		check_all();
 		took = wait_now_ns() - now; /* it looks at all that is in flight */
 	}
 	idle->next_check_ns = now + (took > CHECK_NS / CHECK_SHARE ? took * CHECK_SHARE : CHECK_NS);
@@ -322,7 +334,7 @@ static bool has_work_alone(void)
 {
 	bool left = engine_jobs_are_passed_on();
 
-	for (struct choir_comm *comm = comm_list_first(); comm != NULL; comm = comm->listing.next)
+	for (struct choir_comm *comm = comm_list_busy(NULL); comm != NULL; comm = comm_list_busy(comm))
 		left |= has_work(comm);
 	return left && atomic_load(&waiters) == 0;
 }

@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "base/wait.h"
+#include "exec/comm_list.h"
 #include "exec/keyed.h"
 #include "exec/slot_ring.h"
 #include "node/bell.h"
@@ -96,17 +97,17 @@ static choir_status end(struct run *const *parts, size_t n, choir_status st)
 	return st;
 }
 
-static choir_status refuse(struct run *const *parts, size_t n, bool numbers_used_up)
+static choir_status why_refused(struct run *const *parts, bool numbers_used_up)
 {
-	const struct choir_comm *comm = parts[0]->comm;
-	choir_status st = comm_failure(parts[0]->comm);
+	struct choir_comm *comm = parts[0]->comm;
+	choir_status st = comm_failure(comm);
 
 	if (st == CHOIR_SUCCESS && numbers_used_up)
 		st = error_set(CHOIR_UNSUPPORTED, "%s: it has made 2^40 calls, as many as a comm can make", comm->name);
 	else if (st == CHOIR_SUCCESS)
 		st = error_set(CHOIR_ABORTED, "%s: rank %d: %s: the comm has been destroyed", comm->name, comm->rank,
 		               parts[0]->name);
-	return end(parts, n, st);
+	return st;
 }
 
 /* Under the lock. */
@@ -130,14 +131,11 @@ void submit_held(struct run *parts)
 	pthread_mutex_unlock(&submission->lock);
 }
 
-/* The parts are counted as unfinished, so choir_comm_destroy waits for them. */
-static choir_status hold_back(struct run *const *parts, size_t n)
+/* The parts were counted as unfinished, and choir_comm_destroy may wait for them. */
+static choir_status take_back(struct run *const *parts, size_t n, choir_status st)
 {
 	struct choir_comm *comm = parts[0]->comm;
-	choir_status st = keyed_hold(parts, n);
 
-	if (st == CHOIR_SUCCESS)
-		return st;
 	comm_retain(comm); /* the event may hold the last reference */
 	(void)end(parts, n, st);
 	atomic_fetch_sub_explicit(&comm->submission.unfinished, (int)n, memory_order_acq_rel);
@@ -146,19 +144,28 @@ static choir_status hold_back(struct run *const *parts, size_t n)
 	return st;
 }
 
+static choir_status hold_back(struct run *const *parts, size_t n)
+{
+	choir_status st = keyed_hold(parts, n);
+
+	return st == CHOIR_SUCCESS ? st : take_back(parts, n, st);
+}
+
 choir_status submit_parts(struct run *const *parts, size_t n)
 {
 	struct choir_comm *comm = parts[0]->comm;
 	struct submission *submission = &comm->submission;
 	bool numbers_used_up, keyed = comm->keyed != NULL && !parts[0]->bound.pair;
 
+	/* First: once they are handed over they may end, and the comm with them. */
+	atomic_fetch_add_explicit(&submission->unfinished, (int)n, memory_order_relaxed);
+	comm_list_note_work(comm);
 	pthread_mutex_lock(&submission->lock);
 	numbers_used_up = !parts[0]->bound.pair && submission->next_seq + n > ARENA_LAST_SEQ;
 	if (submission->closing || numbers_used_up || comm_has_failed(comm)) {
 		pthread_mutex_unlock(&submission->lock);
-		return refuse(parts, n, numbers_used_up);
+		return take_back(parts, n, why_refused(parts, numbers_used_up));
 	}
-	atomic_fetch_add_explicit(&submission->unfinished, (int)n, memory_order_relaxed);
 	for (size_t i = 0; i < n && !keyed; i++)
 		hand_over(submission, parts[i]);
 	pthread_mutex_unlock(&submission->lock);
