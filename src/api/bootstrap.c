@@ -79,7 +79,7 @@ choir_status bootstrap_facts(const struct join *join, struct process *out)
 		.ranks_per_node = join->config->ranks_per_node,
 		.keyed = join->config->keyed != 0,
 		.first = facts_of(join, 0),
-		.core_cache_bytes = cache_core_bytes(),
+		.core_cache_bytes = cache_core_bytes(cache_machine()),
 	};
 	find_machine(out);
 	if (sched_getaffinity(0, sizeof out->cores, (cpu_set_t *)(void *)out->cores) != 0)

@@ -22,30 +22,29 @@ static bool same_group(const struct bootstrap *b, int first, int second)
 }
 
 /* The cores that the processes of this machine may use together; returns how many ranks run there. */
-static int cores_here(const struct bootstrap *b, unsigned char cores[sizeof b->processes->cores])
+static int cores_here(const struct bootstrap *b, cpu_set_t *cores_p)
 {
 	int ranks = 0;
+	cpu_set_t cores;
 
-	memset(cores, 0, sizeof b->processes->cores);
+	CPU_ZERO(cores_p);
 	for (int p = 0; p < b->n_processes; p++) {
 		if (b->processes[p].machine != b->processes[b->me].machine)
 			continue;
 		ranks += b->processes[p].n_local;
-		for (size_t i = 0; i < sizeof b->processes->cores; i++)
-			cores[i] |= b->processes[p].cores[i];
+		memcpy(&cores, b->processes[p].cores, sizeof cores);
+		CPU_OR(cores_p, cores_p, &cores);
 	}
 	return ranks;
 }
 
 static void look_at_cores(struct bootstrap *b)
 {
-	unsigned char cores[sizeof b->processes->cores];
-	int ranks = cores_here(b, cores), n = 0;
+	cpu_set_t cores;
+	int ranks = cores_here(b, &cores), n = CPU_COUNT(&cores);
 
-	for (size_t i = 0; i < sizeof cores; i++)
-		n += __builtin_popcount(cores[i]);
 	b->crowded = n > 0 && ranks > n;
-	b->far_cores = !cache_is_shared(cores, sizeof cores);
+	b->far_cores = !cache_is_shared(cache_machine(), &cores);
 }
 
 /* own[p]: process p could not map its node's arena, so it is a node of its own. */

@@ -1,94 +1,80 @@
 /* SPDX-License-Identifier: MIT */
 #include "node/cache.h"
 
-#include <stdio.h>
+#include <hwloc.h>
+#include <hwloc/glibc-sched.h>
+#include <pthread.h>
 #include <unistd.h>
 
 enum { USUAL_BYTES = 32 << 20 };
 
-/* The size of core 0's cache of that level by sysfs; 0 if unknown.  hwloc would say the same, but it looks at the whole
- * machine first, which takes every process that loads the library longer than all else in making a comm. */
-static uint64_t sysfs_bytes(int level)
-{
-	unsigned long long kib = 0;
-	char path[80];
-	FILE *file;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static hwloc_topology_t machine;
 
-	snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/size", level);
-	file = fopen(path, "re");
-	if (file == NULL)
-		return 0;
-	if (fscanf(file, "%lluK", &kib) != 1 || kib > UINT64_MAX >> 10)
-		kib = 0;
-	fclose(file);
-	return (uint64_t)kib << 10;
+/* Caches only, of the whole machine, since other processes may run on cores that this one may not.  Component x86 would
+ * bind the thread to each core in turn. */
+static int choose_parts(hwloc_topology_t topology)
+{
+	hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
+	hwloc_topology_set_all_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE);
+	hwloc_topology_set_type_filter(topology, HWLOC_OBJ_L2CACHE, HWLOC_TYPE_FILTER_KEEP_ALL);
+	hwloc_topology_set_type_filter(topology, HWLOC_OBJ_L3CACHE, HWLOC_TYPE_FILTER_KEEP_ALL);
+	return hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
 }
 
-uint64_t cache_shared_bytes(void)
+static void load(void)
 {
-	long all = sysconf(_SC_LEVEL3_CACHE_SIZE);
-	uint64_t bytes = all > 0 ? (uint64_t)all : 0, system = sysfs_bytes(3);
+	if (hwloc_topology_init(&machine) != 0) {
+		machine = NULL;
+	} else if (choose_parts(machine) != 0 || hwloc_topology_load(machine) != 0) {
+		hwloc_topology_destroy(machine);
+		machine = NULL;
+	}
+}
 
-	if (system > 0 && (bytes == 0 || system < bytes))
-		bytes = system;
+struct hwloc_topology *cache_machine(void)
+{
+	pthread_once(&once, load);
+	return machine;
+}
+
+static uint64_t bytes_of(hwloc_topology_t topology, hwloc_obj_type_t level)
+{
+	hwloc_obj_t cache = topology != NULL ? hwloc_get_obj_by_type(topology, level, 0) : NULL;
+
+	return cache != NULL ? cache->attr->cache.size : 0;
+}
+
+uint64_t cache_shared_bytes(struct hwloc_topology *topology)
+{
+	uint64_t bytes = bytes_of(topology, HWLOC_OBJ_L3CACHE);
+	long all = sysconf(_SC_LEVEL3_CACHE_SIZE);
+
+	if (bytes == 0 && all > 0)
+		bytes = (uint64_t)all;
 	return bytes > 0 ? bytes : USUAL_BYTES;
 }
 
-uint64_t cache_core_bytes(void)
+uint64_t cache_core_bytes(struct hwloc_topology *topology)
 {
-	long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+	uint64_t bytes = bytes_of(topology, HWLOC_OBJ_L2CACHE);
+	long core = sysconf(_SC_LEVEL2_CACHE_SIZE);
 
-	return bytes > 0 ? (uint64_t)bytes : sysfs_bytes(2);
+	return bytes == 0 && core > 0 ? (uint64_t)core : bytes;
 }
 
-static bool has_core(const unsigned char *cores, size_t bytes, size_t core)
+bool cache_is_shared(struct hwloc_topology *topology, const cpu_set_t *cores)
 {
-	return core / 8 < bytes && (cores[core / 8] >> core % 8 & 1) != 0;
-}
+	hwloc_bitmap_t set;
+	bool shared;
 
-static size_t next_core(const unsigned char *cores, size_t bytes, size_t core)
-{
-	while (core < 8 * bytes && !has_core(cores, bytes, core))
-		core++;
-	return core;
-}
-
-/* True if the kernel's list of cores, such as 0-3,8, contains all cores of the set; also if the list is empty. */
-static bool covers(FILE *list, const unsigned char *cores, size_t bytes)
-{
-	size_t core = next_core(cores, bytes, 0), first, last;
-	int separator = ',';
-
-	for (bool any = false; core < 8 * bytes; any = true) {
-		if (separator != ',' || fscanf(list, "%zu", &first) != 1)
-			return !any;
-		last = first;
-		separator = fgetc(list);
-		if (separator == '-') {
-			if (fscanf(list, "%zu", &last) != 1)
-				return true;
-			separator = fgetc(list);
-		}
-		while (core >= first && core <= last)
-			core = next_core(cores, bytes, core + 1);
-		if (core < first)
-			return false;
-	}
-	return true;
-}
-
-bool cache_is_shared(const unsigned char *cores, size_t bytes)
-{
-	char path[80];
-	bool shared = true;
-	FILE *list;
-
-	snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%zu/cache/index3/shared_cpu_list",
-	         next_core(cores, bytes, 0));
-	list = fopen(path, "re");
-	if (list != NULL) {
-		shared = covers(list, cores, bytes);
-		fclose(list);
-	}
+	if (topology == NULL || hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_L3CACHE) == 0)
+		return true;
+	set = hwloc_bitmap_alloc();
+	if (set == NULL)
+		return true;
+	shared = hwloc_cpuset_from_glibc_sched_affinity(topology, set, cores, sizeof *cores) != 0 ||
+	         hwloc_bitmap_iszero(set) || hwloc_get_cache_covering_cpuset(topology, set) != NULL;
+	hwloc_bitmap_free(set);
 	return shared;
 }

@@ -79,6 +79,6 @@ rank 1 of 2: [2.0, 20.0, 200.0, 2000.0]" ] || {
 import choir, pathlib
 own = str(pathlib.Path(choir.__file__).parent / "lib")
 maps = pathlib.Path("/proc/self/maps").read_text().split()
-for name in ("libchoir.so", "libOpenCL.so", "libjansson.so", "libxxhash.so"):
+for name in ("libchoir.so", "libOpenCL.so", "libhwloc.so", "libjansson.so", "libxxhash.so"):
     found = {one for one in maps if name in one}
     assert found and all(one.startswith(own) for one in found), (name, found)'

@@ -5,10 +5,10 @@
 #include "exec/slot_ring.h"
 #include "node/cache.h"
 
+#include <hwloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -132,16 +132,51 @@ static void followers_follow(void **state)
 	nt_took(&none, 3, true, BYTES, 1);
 }
 
+static hwloc_topology_t machine_of(const char *parts)
+{
+	hwloc_topology_t topology;
+
+	assert_int_equal(hwloc_topology_init(&topology), 0);
+	assert_int_equal(hwloc_topology_set_synthetic(topology, parts), 0);
+	assert_int_equal(hwloc_topology_load(topology), 0);
+	return topology;
+}
+
 static void cores_that_share_a_cache(void **state)
 {
-	unsigned char none[8] = { 0 }, first[8] = { 1 }, far_off[128] = { 1 };
+	hwloc_topology_t two = machine_of("pack:2 l3:1(size=16777216) l2:2(size=524288) core:1 pu:1");
+	hwloc_topology_t unknown = machine_of("core:4 pu:1");
+	cpu_set_t cores;
 
 	(void)state;
-	far_off[127] = 0x80; /* core 1023 is in no cache of core 0's */
-	assert_true(cache_is_shared(none, sizeof none));
-	assert_true(cache_is_shared(first, sizeof first));
-	if (access("/sys/devices/system/cpu/cpu0/cache/index3/shared_cpu_list", R_OK) == 0)
-		assert_false(cache_is_shared(far_off, sizeof far_off));
+	CPU_ZERO(&cores);
+	assert_true(cache_is_shared(two, &cores));
+	CPU_SET(1, &cores);
+	assert_true(cache_is_shared(two, &cores));
+	CPU_SET(0, &cores);
+	assert_true(cache_is_shared(two, &cores));
+	CPU_SET(2, &cores);
+	assert_false(cache_is_shared(two, &cores));
+	assert_true(cache_is_shared(unknown, &cores) && cache_is_shared(NULL, &cores));
+	assert_int_equal(cache_shared_bytes(two), 16777216);
+	assert_int_equal(cache_core_bytes(two), 524288);
+	assert_true(cache_shared_bytes(unknown) > 0 && cache_shared_bytes(NULL) == cache_shared_bytes(unknown));
+	hwloc_topology_destroy(two);
+	hwloc_topology_destroy(unknown);
+}
+
+/* One core is in one cache, whatever the machine. */
+static void this_machine_has_caches(void **state)
+{
+	struct hwloc_topology *machine = cache_machine();
+	cpu_set_t cores;
+
+	(void)state;
+	CPU_ZERO(&cores);
+	CPU_SET(sched_getcpu(), &cores);
+	assert_ptr_equal(machine, cache_machine());
+	assert_true(cache_is_shared(machine, &cores));
+	assert_true(cache_shared_bytes(machine) > 0);
 }
 
 static void sizes_fit(void **state)
@@ -163,13 +198,10 @@ static void sizes_fit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_likely_way_comes_first),
-		cmocka_unit_test(the_faster_way_is_found),
-		cmocka_unit_test(a_change_is_noticed),
-		cmocka_unit_test(what_was_under_way_does_not_count),
-		cmocka_unit_test(followers_follow),
-		cmocka_unit_test(cores_that_share_a_cache),
-		cmocka_unit_test(sizes_fit),
+		cmocka_unit_test(the_likely_way_comes_first), cmocka_unit_test(the_faster_way_is_found),
+		cmocka_unit_test(a_change_is_noticed),        cmocka_unit_test(what_was_under_way_does_not_count),
+		cmocka_unit_test(followers_follow),           cmocka_unit_test(cores_that_share_a_cache),
+		cmocka_unit_test(this_machine_has_caches),    cmocka_unit_test(sizes_fit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

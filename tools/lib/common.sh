@@ -128,4 +128,4 @@ icd_folder() {
 # shellcheck disable=SC2034
 packages_build="gcc g++ libc6-dev cmake ninja-build pkg-config mpich libmpich-dev pocl-opencl-icd ocl-icd-opencl-dev \
 	opencl-headers \
-libclblast-dev libjansson-dev libxxhash-dev wordnet-base gnuplot-nox python3"
+libclblast-dev libhwloc-dev libjansson-dev libxxhash-dev wordnet-base gnuplot-nox python3"

@@ -4,8 +4,8 @@
 # and an example of tools/python compares both transports in turns.  Sourced after common.sh, with $which set.
 : "${root:?}" "${which:?}"
 
-packages="gcc libc6-dev cmake ninja-build pkg-config pocl-opencl-icd ocl-icd-opencl-dev opencl-headers libjansson-dev \
-	libxxhash-dev python3 python3-venv"
+packages="gcc libc6-dev cmake ninja-build pkg-config pocl-opencl-icd ocl-icd-opencl-dev opencl-headers libhwloc-dev \
+	libjansson-dev libxxhash-dev python3 python3-venv"
 modules="numpy $which"
 case $which in
 lightgbm)

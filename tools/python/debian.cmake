@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 # What building libchoir needs and this machine lacks, a compiler included: Debian's packages, which apt fetches and
 # proves, unpacked in the build folder.  Nothing is installed, and nobody has to be root.  Included before project().
-# Sets unpacked_libraries to those of them that libchoir is linked to: they go into the wheel.
-set(packages gcc libc6-dev pkg-config ocl-icd-opencl-dev libjansson-dev libxxhash-dev)
+# Sets unpacked_libraries to those of them that libchoir is linked to, hwloc to libudev: they go into the wheel.
+set(packages gcc libc6-dev pkg-config ocl-icd-opencl-dev libhwloc-dev libjansson-dev libxxhash-dev)
 set(unpacked_libraries "")
 
 find_program(choir_cc NAMES $ENV{CC} cc gcc clang)
@@ -11,7 +11,7 @@ if(DEFINED OpenCL_LIBRARY OR DEFINED CMAKE_C_COMPILER)
 	return() # whoever builds says where things are; CMAKE_PREFIX_PATH is always set, by pip's CMake
 endif()
 if(choir_cc AND choir_pkg_config)
-	execute_process(COMMAND ${choir_pkg_config} --exists OpenCL jansson libxxhash RESULT_VARIABLE lacks)
+	execute_process(COMMAND ${choir_pkg_config} --exists OpenCL hwloc jansson libxxhash RESULT_VARIABLE lacks)
 	if(lacks EQUAL 0)
 		return()
 	endif()
@@ -83,7 +83,8 @@ foreach(link ${links})
 		file(CREATE_LINK /usr/lib/${triple}/${library} ${link} SYMBOLIC)
 	endif()
 endforeach()
-file(GLOB unpacked_libraries ${lib}/libOpenCL.so.1 ${lib}/libjansson.so.4 ${lib}/libxxhash.so.0)
+file(GLOB unpacked_libraries ${lib}/libOpenCL.so.1 ${lib}/libhwloc.so.15 ${lib}/libjansson.so.4
+	${lib}/libudev.so.1 ${lib}/libxxhash.so.0)
 
 # unpacked_program(NAME PROGRAM): a program that sees the unpacked folders beside the system's.
 function(unpacked_program name program)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cores.h"
 
+#include <hwloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,33 +15,40 @@ struct cores cores_mine(void)
 	return mine;
 }
 
-/* Whether it is the first of its core's hyperthreads. */
-static bool is_first_sibling(int cpu)
+/* The first hyperthread of each core; all cpus if hwloc cannot tell. */
+static cpu_set_t first_siblings(void)
 {
-	char path[96];
-	int first = cpu;
-	FILE *file;
+	hwloc_topology_t topology;
+	hwloc_obj_t core = NULL;
+	cpu_set_t first;
 
-	snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu);
-	file = fopen(path, "r");
-	if (file != NULL) {
-		if (fscanf(file, "%d", &first) != 1)
-			first = cpu;
-		fclose(file);
-	}
-	return first == cpu;
+	memset(&first, 0xff, sizeof first);
+	if (hwloc_topology_init(&topology) != 0)
+		return first;
+	hwloc_topology_set_all_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE);
+	hwloc_topology_set_type_filter(topology, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL);
+	hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
+	if (hwloc_topology_load(topology) == 0)
+		while ((core = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_CORE, core)) != NULL)
+			for (int cpu = hwloc_bitmap_next(core->cpuset, hwloc_bitmap_first(core->cpuset)); cpu >= 0;
+			     cpu = hwloc_bitmap_next(core->cpuset, cpu))
+				CPU_CLR(cpu, &first);
+	hwloc_topology_destroy(topology);
+	return first;
 }
 
 void cores_pin(int rank, int n)
 {
 	struct cores mine = cores_mine();
+	cpu_set_t first;
 	int k = 0;
 
 	if (CPU_COUNT(&mine.may) < n)
 		return;
+	first = first_siblings();
 	for (int pass = 0; pass < 2; pass++)
 		for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
-			if (CPU_ISSET(cpu, &mine.may) && is_first_sibling(cpu) == (pass == 0) && k++ == rank) {
+			if (CPU_ISSET(cpu, &mine.may) && (CPU_ISSET(cpu, &first) != 0) == (pass == 0) && k++ == rank) {
 				CPU_ZERO(&mine.may);
 				CPU_SET(cpu, &mine.may);
 				sched_setaffinity(0, sizeof mine.may, &mine.may);
