@@ -8,9 +8,9 @@
  * all.
  *
  * A word has a bit for each of 64 elements.  A span is whole words, and a work-item reads STREAMS consecutive spans
- * side by side, since a CPU's prefetching stops at page ends and one stream would have half the rate.  The candidates
- * of a span are kept in `aside`, from the position of its first element on; their final positions are known only when
- * all spans are counted. */
+ * side by side, since a CPU's prefetching stops at page ends, so one stream would be slower.  The candidates of a span
+ * are kept in `aside`, from the position of its first element on; their final positions are known only when all spans
+ * are counted. */
 #ifndef KEY
 #error "KEY: ushort, uint or ulong"
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [short maps].  Of class map a call maps and unmaps two buffers, or reads one and writes the other.  Which takes
- * less is the driver's affair: on PoCL a read and a write take as long as one map and unmap, on Intel's runtime as long
- * as three from 1 KB on.  So both are timed when the device is created, at growing sizes until maps win, the shortest
- * of some tries each.  No try begins 3 ms after the driver's own first map, which takes as long on Mesa's rusticl. */
+/* Note [short maps].  Of class map a call maps and unmaps two buffers, or reads one and writes the other.  Which is
+ * faster depends on the driver and on the bytes.  So both are timed when the device is created, at growing sizes until
+ * maps win, the shortest of some tries each.  No try begins BUDGET_NS after the driver's own first map, which alone
+ * takes as long on some drivers. */
 #include "dev/rates.h"
 
 #include "base/wait.h"

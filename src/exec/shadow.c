@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [shadows].  A copy step of a staged plan is a command, and a command of a GPU takes some 10 us whatever its
- * bytes; of class map each buffer costs two, a map and an unmap.  A short buffer has a shadow instead: pinned memory of
- * the run behind its scratch.  One read fills SEND's before the plan begins, one write empties RECV's after it has
- * ended, and in between the plan takes the shadows for SEND and RECV.  In place both lie in one.  Which buffers are
- * short: dev_short_bytes, dev_short_map_bytes.  Each rank decides for itself, since a plan's copies from and to its
+/* Note [shadows].  A copy step of a staged plan is a command, and a command of a GPU takes about as long for few bytes
+ * as for many; of class map each buffer costs two, a map and an unmap.  A short buffer has a shadow instead: pinned
+ * memory of the run behind its scratch.  One read fills SEND's before the plan begins, one write empties RECV's after
+ * it has ended, and in between the plan takes the shadows for SEND and RECV.  In place both lie in one.  Which buffers
+ * are short: dev_short_bytes, dev_short_map_bytes.  Each rank decides for itself, since a plan's copies from and to its
  * rank's buffers are no other rank's concern. */
 #include "exec/shadow.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Note [groups on a device].  A CPU with few cores sorts a long list by its uppermost digit first and then each group
- * by one work-item, inside the second cache: two thirds of the time of three passes through memory.  With more cores
- * one large group would keep the others waiting, and how large groups are lies with the data: those CPUs, and GPUs
- * (coalesce_kernel_blocks.c), sort by the lowest digit first, everybody in each pass.
+ * by one work-item, inside the second cache, which is faster than three passes through memory.  With more cores one
+ * large group would keep the others waiting, and the data decide how large groups are: those CPUs, and GPUs
+ * (coalesce_kernel_blocks.c), sort by the lowest digit first, all work-items in each pass.
  *
  * The radix passes of the kernels.  Each reads and writes all entries once; the first reads the indices where they lie,
  * unless there are several lists, whose indices are brought together first. */

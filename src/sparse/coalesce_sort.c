@@ -19,8 +19,8 @@
 #define TOO_MANY   131072 /* up to here the digits' ends stay in the second cache */
 
 /* Note [groups].  A long list is sorted by its uppermost digit in one pass through memory, then each group inside the
- * second cache, and elements travel with their keys: a pass through memory a digit, and then a row fetched from
- * anywhere for each, take more than twice as long.  Few passes by long digits there beat more by short ones. */
+ * second cache, and elements travel with their keys: a pass through memory for each digit, and then a fetch of each row
+ * from anywhere, are slower.  In the cache few passes by long digits are faster than more by short ones. */
 
 /* Elements of sorted entries, stride bytes from each other; first[i]: the first of its index. */
 struct sorted_run {

@@ -3,7 +3,7 @@
 
 #include "sparse/pool.h"
 
-/* Samples of an unsorted list: the regions of two ranks then differ by some 3 % as a rule. */
+/* Samples of an unsorted list: so many that the regions of ranks differ little. */
 #define DRAWN 512
 
 struct sample {

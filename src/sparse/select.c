@@ -22,9 +22,9 @@
 #endif
 
 /* Note [two steps].  A block of elements becomes bits first, then its set bits become positions, and those pairs: no
- * branch depends on an element, and a missed one costs as much as 60 elements read.  What is taken is
- * read again while it is in the caches.  STREAMS blocks one behind the other become bits side by side: a core's
- * prefetching stops at page ends, and one stream alone has half the rate of four. */
+ * branch depends on an element, and a missed one costs more than many elements read.  The elements taken are read again
+ * while they are in the caches.  STREAMS blocks one behind the other become bits side by side: a core's prefetching
+ * stops at page ends, so one stream alone would be slower. */
 #define BLOCK_WORDS 32
 #define STREAMS     4
 

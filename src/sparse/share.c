@@ -41,8 +41,7 @@
 #define LEAST_NT_BYTES       4096 /* fewer fit the store buffer: always staged */
 
 /* Note [short blocks].  A short file is written from its start again soon, while its lines are still in some cache of
- * the machine; the lines of a long one are back in memory by then.  Calls of 20 000 scalars take half the time in files
- * of 256 KiB of that in files of 1 MiB. */
+ * the machine; the lines of a long one are back in memory by then.  So calls of few pairs are faster in short files. */
 
 struct share_head {
 	struct shared_head shared;

@@ -11,7 +11,7 @@ choir_status tensor_take(struct topk_tensor *tensor, choir_device *device, uint6
 	if (device != NULL)
 		return dev_buffer_create(device, bytes, &tensor->far);
 	TRY(pool_take(&tensor->near, bytes, what));
-	scratch_large_pages(&tensor->near); /* loops over several tensors at once take half of the time */
+	scratch_large_pages(&tensor->near); /* loops over several tensors at once are faster in them */
 	return CHOIR_SUCCESS;
 }
 
