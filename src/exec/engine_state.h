@@ -4,7 +4,7 @@
 #ifndef EXEC_ENGINE_STATE_H
 #define EXEC_ENGINE_STATE_H
 
-#include "algo/history.h"
+#include "algo/choice_memory.h"
 #include "dev/dev.h"
 #include "exec/nt_plan.h"
 #include "exec/tagged.h"
@@ -121,7 +121,7 @@ struct engine {
 	struct run *inline_runs[INLINE_KINDS]; /* see inline.c; NULL until first needed */
 	struct arena_use arena;
 	struct nt_entries nt;
-	struct history history; /* of scripts */
+	struct choice_memory choice_memory; /* of scripts */
 };
 
 #endif

@@ -21,7 +21,7 @@ struct script_env script_env_of(struct choir_comm *comm)
 		                    .plans = &comm->plans,
 		                    .wake = comm_wake_self,
 		                    .costs = &comm->rules.costs,
-		                    .history = &comm->engine.history,
+		                    .choice_memory = &comm->engine.choice_memory,
 		                    .order_ranks = comm->order_ranks,
 		                    .nt = nt_of_comm(comm) };
 }

@@ -6,7 +6,7 @@
 #define EXEC_SCRIPT_H
 
 #include "algo/algo.h"
-#include "algo/history.h"
+#include "algo/choice_memory.h"
 #include "algo/link_costs.h"
 #include "base/kept_error.h"
 #include "base/nt.h"
@@ -65,15 +65,15 @@ struct script_env {
 	choir_device *device;
 	uint64_t slot_bytes, message_bytes;
 	uint64_t device_bytes, command_bytes, core_cache_bytes; /* as in algo_in */
-	struct plan_cache *plans;       /* the comm's, for script_take_plan; NULL = every plan is built */
-	void (*wake)(void *unused);     /* wakes this process's waiting threads; for dev_watch, from any thread */
-	const struct link_costs *costs; /* of the rules; NULL = the built-in ones */
-	struct history *history;        /* the comm's, for scripts that next runs; NULL = none */
-	bool order_ranks;               /* reductions are folded in rank order */
-	struct nt_choice nt;            /* how to write what peers read where it lies */
+	struct plan_cache *plans;            /* the comm's, for script_take_plan; NULL = every plan is built */
+	void (*wake)(void *unused);          /* wakes this process's waiting threads; for dev_watch, from any thread */
+	const struct link_costs *costs;      /* of the rules; NULL = the built-in ones */
+	struct choice_memory *choice_memory; /* the comm's, for scripts that next runs; NULL = none */
+	bool order_ranks;                    /* reductions are folded in rank order */
+	struct nt_choice nt;                 /* how to write what peers read where it lies */
 };
 
-/* script_env_of: of that comm.  Its history and nt belong to the driver.  In run_script.c. */
+/* script_env_of: of that comm.  Its choice_memory and nt belong to the driver.  In run_script.c. */
 struct choir_comm;
 struct script_env script_env_of(struct choir_comm *comm);
 

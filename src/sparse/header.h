@@ -31,7 +31,7 @@ struct sparse_header {
 	/* there: its share of the device's memory, and the largest buffer */
 	uint64_t memory_bytes, buffer_bytes;
 	double growth;           /* the last call like this one: indices of the result / pairs of a rank; 0 unknown */
-	int32_t last;            /* and its method, -1 none (choice_memory.c) */
+	int32_t last;            /* and its method, -1 none (last_choice.c) */
 	struct link_costs costs; /* of the rank's rules */
 	/* min(pairs, HEADER_SAMPLES) of its indices, ascending (region_sample) */
 	int64_t sample[HEADER_SAMPLES];

@@ -287,7 +287,7 @@ choir_status header_start(struct sparse *sparse, struct script_turn *turn)
 	if (sparse->header.list_on_device != 0)
 		sparse_say_room(sparse);
 	sparse->header.costs = *sparse->env.costs;
-	choice_memory_fill(sparse);
+	last_choice_fill(sparse);
 	return script_plan(sparse, turn, &in, &sparse->header, sizeof sparse->header, sparse->headers,
 	                   sizeof sparse->header * (uint64_t)sparse->env.layout->n, header_done);
 }

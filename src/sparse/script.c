@@ -34,7 +34,7 @@ static choir_status script_next(void *state, struct script_turn *turn)
 	turn->failure_is_local = sparse->failure_is_local;
 	turn->by_user = sparse->user != NULL;
 	if (sparse->to_note)
-		choice_memory_note(sparse);
+		last_choice_note(sparse);
 	sparse->to_note = false;
 	if (st == CHOIR_SUCCESS && turn->what == SCRIPT_DONE)
 		staged_write_end(sparse);
@@ -242,7 +242,7 @@ choir_status sparse_create(const struct script_env *env, const struct sparse_cal
 	if (call->op == CHOIR_OP_PREMUL_SUM)
 		sparse->call.op = CHOIR_OP_SUM;
 	sparse->forced = call->algorithm == NULL ? -1 : sparse_method_find(call->algorithm);
-	sparse->tensor = choice_memory_tensor(call->name);
+	sparse->tensor = last_choice_tensor(call->name);
 	sparse->call.algorithm = sparse->call.name = NULL; /* the caller may free its texts */
 	sparse->ind_capacity = call->recv_ind_count == NULL ? 0 : *call->recv_ind_count;
 	sparse->val_capacity = call->recv_val_count == NULL ? 0 : *call->recv_val_count;

@@ -101,9 +101,9 @@ struct sparse {
 	uint64_t row_bytes; /* of wire_dtype: of this rank's rows, then of all */
 	bool in_place;      /* all ranks read the lists of all where these were written */
 	const struct sparse_method *method;
-	int method_row;           /* in sparse_methods */
-	sparse_step fill;         /* of the method */
-	struct history_call like; /* this call in env.history */
+	int method_row;                 /* in sparse_methods */
+	sparse_step fill;               /* of the method */
+	struct choice_memory_call like; /* this call in env.choice_memory */
 	struct choir_sparse_stats stats;
 
 	/* exchange: which of these a method uses, it says */
@@ -126,7 +126,7 @@ struct sparse {
 
 	/* delivery */
 	uint64_t count; /* pairs of the result */
-	bool to_note;   /* choice_memory_note is due */
+	bool to_note;   /* last_choice_note is due */
 	choir_buffer to_ind, to_val;
 	struct dev_access to_ind_access, to_val_access;
 	bool target_on_device;         /* fill copies what kernels have merged to the caller's cl_mems; else: */
@@ -155,11 +155,11 @@ choir_status deliver_flush(struct sparse *sparse, struct script_turn *turn); /* 
 /* deliver_start: the last step of a method: the result has so many pairs, and no exchange is left. */
 void deliver_start(struct sparse *sparse, uint64_t count);
 
-/* choice_memory.c.  choice_memory_tensor: the hash of a call's name.  choice_memory_fill: the header gets what the
- * comm remembers of such a call.  choice_memory_note: the comm remembers method and count.  The driver only. */
-uint64_t choice_memory_tensor(const char *name);
-void choice_memory_fill(struct sparse *sparse);
-void choice_memory_note(struct sparse *sparse);
+/* last_choice.c.  last_choice_tensor: the hash of a call's name.  last_choice_fill: the header gets what the comm
+ * remembers of such a call.  last_choice_note: the comm remembers method and count.  The driver only. */
+uint64_t last_choice_tensor(const char *name);
+void last_choice_fill(struct sparse *sparse);
+void last_choice_note(struct sparse *sparse);
 
 /* staged_write.c.  staged_write_begin: chooses the way for this call, if the rank has pairs.  staged_write_agree: a
  * rank without pairs chooses once the facts are known.  staged_write_take: share_take in the chosen way.
@@ -223,7 +223,7 @@ choir_status sparse_table(struct sparse *sparse, uint64_t **table);
 /* Note [long work].  The thread that drives the comm runs the steps, and the comm's other calls stand still meanwhile.
  * A step that goes over more than SCRIPT_PIECE_BYTES of host memory therefore begins with script_defers: it returns at
  * once and runs again as a turn of its own, SCRIPT_WORK, without the right to drive.  So do the steps that follow it.
- * A step that uses env.nt or env.history, which belong to the driver, follows a plan or begins with
+ * A step that uses env.nt or env.choice_memory, which belong to the driver, follows a plan or begins with
  * script_needs_driver. */
 #define SCRIPT_PIECE_BYTES (UINT64_C(256) << 10)
 

@@ -278,7 +278,7 @@ void case_run(const struct test_case *c, choir_device *device)
 			expect(c, false, r, choir_last_error());
 	}
 	world_init(&world, c->n, c->n_nodes, device);
-	world.histories = c->histories;
+	world.memories = c->memories;
 	world.nt = c->nt;
 	world.other_device = c->mixed ? case_devices[KERNELS] : device;
 	world_run(&world, ranks);

@@ -49,10 +49,10 @@ struct test_case {
 	bool specials;      /* values with NaN, infinities and zeros of both signs */
 	choir_coalesce mode;
 	choir_sparse_wire wire;
-	struct history *histories;  /* [n] of the comms; NULL = they remember nothing */
-	const struct nt_choice *nt; /* [n] of the comms; NULL = there is no choice */
-	int hot;                    /* this rank has ten times the pairs; 0 = all alike, -r = rank r has none */
-	bool first_has_none;        /* neither has rank 0 */
+	struct choice_memory *memories; /* [n] of the comms; NULL = they remember nothing */
+	const struct nt_choice *nt;     /* [n] of the comms; NULL = there is no choice */
+	int hot;                        /* this rank has ten times the pairs; 0 = all alike, -r = rank r has none */
+	bool first_has_none;            /* neither has rank 0 */
 };
 
 /* case_open, case_close: the devices of all kinds, for cmocka_run_group_tests. */

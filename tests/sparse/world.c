@@ -246,7 +246,7 @@ void world_run(struct world *world, struct world_rank *ranks)
 			                  .slot_bytes = world->slot_bytes,
 			                  .message_bytes = 1 << 20,
 			                  .wake = ring,
-			                  .history = world->histories != NULL ? &world->histories[r] : NULL,
+			                  .choice_memory = world->memories != NULL ? &world->memories[r] : NULL,
 			                  .costs = world->costs != NULL ? &world->costs[r] : NULL };
 
 		if (world->nt != NULL)

@@ -13,7 +13,7 @@ struct world {
 	choir_device *device;
 	choir_device *other_device; /* of odd ranks */
 	uint64_t slot_bytes;
-	struct history *histories;      /* [n], or NULL */
+	struct choice_memory *memories; /* [n], or NULL */
 	const struct link_costs *costs; /* [n], or NULL */
 	const struct nt_choice *nt;     /* [n], or NULL */
 };
