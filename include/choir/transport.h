@@ -19,7 +19,8 @@ typedef struct choir_message {
 	size_t bytes;
 	void *data; /* 16-byte aligned */
 	void *impl; /* the transport's own */
-	/* 1: data lies in the transport's channel, so the message may block later ones; see overdue.  0 before poll */
+	/* 1: zero-copy receive: data lies in the transport's channel, so the message may block later ones; see overdue.
+	 * 0 before poll */
 	int lent;
 } choir_message;
 
@@ -49,7 +50,7 @@ typedef struct choir_transport_ops {
 	 * does nothing, and the library calls send.  head and body may be any memory of the process. */
 	choir_status (*send_now)(choir_transport *transport, int peer, const void *head, size_t head_bytes,
 	                         const void *body, size_t body_bytes, int *done_p);
-	/* 1: this lent message blocks so much of the channel that the library is to copy it and give it back. */
+	/* 1: this message of lent = 1 blocks so much of the channel that the library is to copy it and give it back. */
 	int (*overdue)(choir_transport *transport, const choir_message *message);
 	/* The library cuts large transfers into messages of this size; 0: its own choice.  The same at all
 	 * endpoints. */

@@ -223,7 +223,7 @@ choir_status messenger_open(struct messenger *messenger, int peer, const void *d
 	return CHOIR_SUCCESS;
 }
 
-/* Without this op the messenger never moves messages that the transport lends. */
+/* Without this op the messenger never moves a message out of the transport's channel. */
 static bool has_overdue(const struct messenger *messenger)
 {
 	return messenger_has_op(messenger, END_OF_OP(overdue)) && messenger->transport->ops->overdue != NULL;

@@ -24,12 +24,12 @@ struct message {
 	choir_message raw;
 	void *owned; /* the block with the payload if the messenger has copied it; NULL: it is in the transport's memory
 	              */
-	struct message *younger, **older; /* the list of lent messages */
-	_Atomic int held;                 /* Note [lent messages] */
+	struct message *younger, **older; /* Note [zero-copy receive] */
+	_Atomic int held;
 };
 
 /* message_payload: the payload, valid until message_give.  Call it only when the bytes are needed: before, the
- * messenger may still move them (Note [lent messages] in zero_copy.c).  Waits while they are moved. */
+ * messenger may still move them (Note [zero-copy receive] in zero_copy.c).  Waits while they are moved. */
 const void *message_payload(struct message *message);
 
 /* Receives the messages of one rank.  It runs with a lock of the messenger held, so it sends nothing and waits for

@@ -4,9 +4,10 @@
  * Each item has the length of the whole message.  The sends to a peer are queued and served in order, so the pieces of
  * two messages never mix.
  *
- * Note [shm overdue].  Room returns to the sender in the order of the items, so a lent message blocks the room of all
- * items read after it.  It is overdue when more than half of the bytes or of the items are blocked: the other half has
- * room for one more item wherever it begins, so messages pass again as soon as overdue ones are given back.
+ * Note [shm overdue].  Room returns to the sender in the order of the items, so a message that is still in the ring
+ * blocks the room of all items read after it.  It is overdue when more than half of the bytes or of the items are
+ * blocked: the other half has room for one more item wherever it begins, so messages pass again as soon as overdue ones
+ * are given back.
  *
  * An endpoint that publishes or frees an item wakes the other side, which may wait for items or for room.  The wake-up
  * contains a full fence (Note [bell]), which orders it after the change. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [lent messages].  Zero-copy receive: a transport may lend the memory of its channel as a message's payload, so
- * that the bytes are copied once, to the receiver's buffer.  Until the receiver calls message_payload the messenger may
- * move the payload: if the message is overdue, which means it blocks too much of the channel, the next turn copies it
- * to a block and gives the channel's memory back.  The receiver and the messenger race for `held`: the thread that
- * changes it from IN_CHANNEL wins, and a receiver that loses waits for the end of the copy. */
+/* Note [zero-copy receive].  A message's payload may lie in the memory of the transport's channel, so that the bytes
+ * are copied once, to the receiver's buffer.  Until the receiver calls message_payload the messenger may move the
+ * payload: if the message is overdue, which means it blocks too much of the channel, the next turn copies it to a block
+ * and gives the channel's memory back.  The receiver and the messenger race for `held`: the thread that changes it from
+ * IN_CHANNEL wins, and a receiver that loses waits for the end of the copy. */
 #include "net/zero_copy.h"
 
 #include "base/error.h"

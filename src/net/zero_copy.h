@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Zero-copy receive: the list of a messenger's messages whose payload the transport lends (Note [lent messages]).  All
+/* The list of a messenger's messages whose payload is in the transport's channel (Note [zero-copy receive]).  All
  * functions but zero_copy_hold run in a turn of the messenger (Note [messenger locks]). */
 #ifndef NET_ZERO_COPY_H
 #define NET_ZERO_COPY_H
@@ -16,7 +16,7 @@ void zero_copy_add(struct zero_copy *z, struct message *message);
 void zero_copy_remove(struct zero_copy *z, struct message *message); /* silent if it is not in the list */
 
 /* zero_copy_hold: from now on the payload does not move; waits for the end of a copy.  Any thread; also for a message
- * that was never lent. */
+ * that was never in the channel. */
 void zero_copy_hold(struct message *message);
 
 /* zero_copy_move_overdue: copies the payload of each overdue message that no receiver holds to a block, and gives the

@@ -6,7 +6,7 @@
 #include "net/shm.h"
 #include "support.h"
 
-enum { RING = 4096, WHOLE = RING / 4 }; /* the longest message that is lent */
+enum { RING = 4096, WHOLE = RING / 4 }; /* the longest message of a zero-copy receive */
 
 struct ends {
 	void *memory;

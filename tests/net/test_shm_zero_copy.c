@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Messages that are lent where they lie in shared memory: room goes back in order, things move on, and the sends' order
- * holds. */
+/* Zero-copy receive from shared memory: room goes back in order, later messages pass, and the sends' order holds. */
 #include "ends.h"
 
 /* The message `number`, split anywhere into head and body. */
@@ -147,19 +146,19 @@ static void things_move_on_once_overdue_messages_come_back(void **state)
 	}
 }
 
-/* A message in pieces comes after a lent one: it stops short of the lent bytes until they come back. */
-static void pieces_wait_for_what_is_lent(void **state)
+/* A message in pieces comes after one that is still in the ring: it stops short of those bytes until they are free. */
+static void pieces_wait_for_held_bytes(void **state)
 {
 	static unsigned char data[40000];
 	struct ends ends;
-	choir_message lent, message;
+	choir_message held, message;
 	void *request = NULL;
 	int rounds = 0;
 
 	(void)state;
 	open_ends(&ends);
 	assert_true(send_now(&ends, 1, 100));
-	take(&ends, &lent, 1, 100);
+	take(&ends, &held, 1, 100);
 	fill(data, sizeof data, 2);
 	assert_int_equal(ends.t[0]->ops->send(ends.t[0], 1, data, sizeof data, &request), CHOIR_SUCCESS);
 	assert_non_null(request);
@@ -167,8 +166,8 @@ static void pieces_wait_for_what_is_lent(void **state)
 		assert_false(poll(&ends, &message));
 		assert_false(test(&ends, request));
 	}
-	assert_true(overdue(&ends, &lent));
-	give(&ends, &lent, 1);
+	assert_true(overdue(&ends, &held));
+	give(&ends, &held, 1);
 	for (rounds = 0; !poll(&ends, &message); rounds++) {
 		assert_true(rounds < 100);
 		if (request != NULL && test(&ends, request))
@@ -220,7 +219,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(room_goes_back_in_order),
 		cmocka_unit_test(things_move_on_once_overdue_messages_come_back),
-		cmocka_unit_test(pieces_wait_for_what_is_lent),
+		cmocka_unit_test(pieces_wait_for_held_bytes),
 		cmocka_unit_test(send_now_keeps_the_order),
 	};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The messenger over a transport that lends: whoever claims late finds his bytes, and whoever has claimed keeps them.
+/* The messenger's zero-copy receive: a receiver that claims late finds its bytes, and one that has claimed keeps them.
  * The last test has threads. */
 #include "ends.h"
 #include "net/messenger.h"
@@ -168,7 +168,7 @@ static void what_is_claimed_is_not_moved(void **state)
 	close_messengers(&messengers);
 }
 
-/* Without the optional op, be it NULL or beyond struct_size, what is lent stays where it is. */
+/* Without the optional op, be it NULL or beyond struct_size, messages stay in the channel. */
 static void a_transport_need_not_say_what_is_overdue(void **state)
 {
 	(void)state;
@@ -198,8 +198,8 @@ static void a_transport_need_not_say_what_is_overdue(void **state)
 	}
 }
 
-/* The receiver aborts with lent messages, claimed or not; the sender does not know and goes on. */
-static void lent_messages_outlive_an_abort(void **state)
+/* The receiver aborts with messages in the channel, claimed or not; the sender does not know and goes on. */
+static void messages_outlive_an_abort(void **state)
 {
 	struct messengers messengers;
 	bool progress;
@@ -304,7 +304,7 @@ int main(void)
 		cmocka_unit_test(late_claims_find_their_bytes),
 		cmocka_unit_test(what_is_claimed_is_not_moved),
 		cmocka_unit_test(a_transport_need_not_say_what_is_overdue),
-		cmocka_unit_test(lent_messages_outlive_an_abort),
+		cmocka_unit_test(messages_outlive_an_abort),
 		cmocka_unit_test(threads_claim_while_messages_are_moved),
 	};
 
