@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Design notes.  A split is a gather of claims over the parent: color, key, driver, and the facts of each rank's
- * process.  Then each color is joined as any comm is, in ascending order, without a gather of facts.  The parties are
- * the calls: all ranks that one split_local call drives are one party, led by the lowest of them.  The parties of a
- * color exchange their bytes by send and recv on the parent, so ranks of other colors take no part; where all ranks
- * have one color, by allgathers, which wake fewer threads.  Messages of the new comm go through the parent's
+ * process.  Then each color is joined as any comm is, in ascending order, without a gather of facts.  The members of
+ * that bootstrap are calls: the lowest of a color's ranks that one split_local call drives is its leader.  The leaders
+ * of a color exchange their bytes by send and recv on the parent, so ranks of other colors take no part; where all
+ * ranks have one color, by allgathers, which wake fewer threads.  Messages of the new comm go through the parent's
  * messengers.  Where only members call, they exchange their claims by send and recv too. */
 #include "api/split.h"
 
@@ -24,10 +24,10 @@ struct split {
 	/* the color at hand */
 	int *members; /* [parent size] parent ranks in the order of the new comm */
 	int n_members;
-	int *leaders;              /* [parent size] the parties' leading parent ranks, ascending */
-	struct process *processes; /* [parent size] of the parties */
-	int n_parties, me;
-	choir_comm *leader; /* my party's */
+	int *leaders;              /* [parent size] the calls' leading parent ranks, ascending */
+	struct process *processes; /* [parent size] of the leaders */
+	int n_leaders, me;
+	choir_comm *leader; /* this call's */
 };
 
 /* Bytes of every process of a color that all ranks of the parent have. */
@@ -40,7 +40,7 @@ static choir_status exchange_all(const struct split *split, const void *mine, si
 	if (of_ranks == NULL)
 		return error_no_memory("bytes of a split", n * bytes);
 	st = split_gather(&split->calls, mine, 0, bytes, of_ranks);
-	for (int i = 0; i < split->n_parties && st == CHOIR_SUCCESS; i++)
+	for (int i = 0; i < split->n_leaders && st == CHOIR_SUCCESS; i++)
 		memcpy(all + (size_t)i * bytes, of_ranks + (size_t)split->leaders[i] * bytes, bytes);
 	free(of_ranks);
 	return st;
@@ -49,7 +49,7 @@ static choir_status exchange_all(const struct split *split, const void *mine, si
 /* Bytes of every process of the color, which exchange them over the parent. */
 static choir_status exchange_some(const struct split *split, const void *mine, size_t bytes, unsigned char *all)
 {
-	int n = split->n_parties;
+	int n = split->n_leaders;
 	unsigned char *blocks = malloc((size_t)n * bytes);
 	choir_status st;
 
@@ -87,10 +87,10 @@ static void order_members(struct split *split, int n, int color)
 	}
 }
 
-/* A party of a color is led by the lowest of its ranks that has the color. */
-static void find_parties(struct split *split, int n, int color, int my_driver)
+/* The leader of a call is the lowest of its ranks that has the color. */
+static void find_leaders(struct split *split, int n, int color, int my_driver)
 {
-	split->n_parties = 0;
+	split->n_leaders = 0;
 	for (int r = 0; r < n; r++) {
 		bool leads = split->calls.claims[r].color == color;
 
@@ -100,8 +100,8 @@ static void find_parties(struct split *split, int n, int color, int my_driver)
 		if (!leads)
 			continue;
 		if (split->calls.claims[r].driver == my_driver)
-			split->me = split->n_parties;
-		split->leaders[split->n_parties++] = r;
+			split->me = split->n_leaders;
+		split->leaders[split->n_leaders++] = r;
 	}
 	for (int i = 0; i < split->calls.n_local; i++)
 		if (split->calls.comms[i]->rank == split->leaders[split->me])
@@ -165,10 +165,10 @@ static choir_status read_config(const struct split_how *how, const choir_comm *p
 	return CHOIR_SUCCESS;
 }
 
-/* The facts of the parties, from their leaders' claims. */
+/* The facts of the processes, from the leaders' claims. */
 static void know_processes(struct split *split, int n, int color)
 {
-	for (int p = 0; p < split->n_parties; p++) {
+	for (int p = 0; p < split->n_leaders; p++) {
 		const struct split_claim *leader = &split->calls.claims[split->leaders[p]];
 		struct process *process = &split->processes[p];
 
@@ -190,11 +190,11 @@ static choir_status split_color(struct split *split, int color, int my_driver, s
 	struct join join = { .call = split->calls.how->call, .bootstrap = &bootstrap, .config = split->config };
 
 	order_members(split, parent->n, color);
-	find_parties(split, parent->n, color, my_driver);
+	find_leaders(split, parent->n, color, my_driver);
 	know_processes(split, parent->n, color);
 	take_locals(split, color, locals);
 	bootstrap.rank = split->me;
-	bootstrap.size = split->n_parties;
+	bootstrap.size = split->n_leaders;
 	join.n_local = locals->n;
 	join.devices = locals->devices;
 	join.ranks = locals->ranks;
@@ -213,7 +213,7 @@ static choir_status split_colors(struct split *split, struct locals *locals, cho
 {
 	int my_driver = split->calls.claims[split->calls.comms[0]->rank].driver, color = -1;
 
-	for (;;) { /* ascending, so that all parties meet in the same order */
+	for (;;) { /* ascending, so that all calls meet in the same order */
 		int next = -1;
 
 		for (int i = 0; i < split->calls.n_local; i++) {

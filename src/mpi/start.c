@@ -30,7 +30,7 @@ static const char *const standings[] = {
 	"could not start MPI before",
 };
 
-struct hello {
+struct start_facts {
 	int32_t standing;
 	int32_t rank, size; /* in the world that was started */
 	int32_t may_ask;    /* eager_may_ask */
@@ -43,8 +43,8 @@ struct helper {
 };
 
 MPI_LOCK(lock)
-static struct hello mine; /* under lock */
-static struct pmi wire;   /* under lock: kept while MPICH has the other end */
+static struct start_facts mine; /* under lock */
+static struct pmi wire;         /* under lock: kept while MPICH has the other end */
 
 static void *initialise(void *arg)
 {
@@ -108,14 +108,14 @@ static choir_status start(const choir_bootstrap *bootstrap, int64_t deadline_ms)
 }
 
 /* UNSUPPORTED unless all are fresh, or all are in the bootstrap's order in one world. */
-static choir_status compare(const choir_bootstrap *bootstrap, const struct hello *all)
+static choir_status compare(const choir_bootstrap *bootstrap, const struct start_facts *all)
 {
 	int fresh = 0;
 
 	for (int p = 0; p < bootstrap->size; p++)
 		fresh += all[p].standing == FRESH;
 	for (int p = 0; p < bootstrap->size; p++) {
-		const struct hello *one = &all[p];
+		const struct start_facts *one = &all[p];
 		bool together = fresh == 0 && one->standing == STARTED && one->world == all[0].world &&
 		                one->rank == p && one->size == bootstrap->size;
 
@@ -140,7 +140,7 @@ static choir_status look_at_mine(void)
 	return CHOIR_SUCCESS;
 }
 
-static choir_status start_together(const choir_bootstrap *bootstrap, int64_t deadline_ms, struct hello *all)
+static choir_status start_together(const choir_bootstrap *bootstrap, int64_t deadline_ms, struct start_facts *all)
 {
 	choir_status st;
 
@@ -153,16 +153,16 @@ static choir_status start_together(const choir_bootstrap *bootstrap, int64_t dea
 		eager_ask();
 	st = start(bootstrap, deadline_ms);
 	eager_forget();
-	mine = (struct hello){ .standing = st == CHOIR_SUCCESS ? STARTED : BROKEN,
-		               .rank = bootstrap->rank,
-		               .size = bootstrap->size,
-		               .world = all[0].world };
+	mine = (struct start_facts){ .standing = st == CHOIR_SUCCESS ? STARTED : BROKEN,
+		                     .rank = bootstrap->rank,
+		                     .size = bootstrap->size,
+		                     .world = all[0].world };
 	return st;
 }
 
 choir_status mpi_start(const choir_bootstrap *bootstrap, int64_t deadline_ms)
 {
-	struct hello *all = calloc((size_t)bootstrap->size, sizeof *all);
+	struct start_facts *all = calloc((size_t)bootstrap->size, sizeof *all);
 	choir_status st;
 
 	if (all == NULL)
