@@ -68,7 +68,7 @@ choir_status plan_cost_create(int n, const int *node_of, const struct plan_costs
 	cost->out_free_s = calloc(room, sizeof *cost->out_free_s);
 	cost->in_free_s = calloc(room, sizeof *cost->in_free_s);
 	if (!cost->node_of || !cost->node_first || !cost->node_ranks || !cost->ranks || !cost->out_free_s ||
-	    !cost->in_free_s || plan_mail_init(&cost->mail, n) != CHOIR_SUCCESS) {
+	    !cost->in_free_s || plan_match_init(&cost->match, n) != CHOIR_SUCCESS) {
 		plan_cost_destroy(cost);
 		return error_no_memory("the ranks of a forecast", room * sizeof *cost->ranks);
 	}
@@ -98,7 +98,7 @@ void plan_cost_destroy(struct plan_cost *cost)
 	free(cost->waiters);
 	free(cost->todo);
 	plan_events_free(&cost->events);
-	plan_mail_fini(&cost->mail);
+	plan_match_fini(&cost->match);
 	free(cost);
 }
 

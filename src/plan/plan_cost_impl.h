@@ -5,7 +5,7 @@
 
 #include "plan/plan_cost.h"
 #include "plan/plan_events.h"
-#include "plan/plan_mail.h"
+#include "plan/plan_match.h"
 
 /* A step of the simulation: only 32 bytes, since a ring of 1000 ranks has millions of steps. */
 struct cost_step {
@@ -55,7 +55,7 @@ struct plan_cost {
 	struct cost_waiter *waiters;
 	uint32_t n_waiters, cap_waiters, free_waiters;
 	struct plan_events events;
-	struct plan_mail mail;
+	struct plan_match match;
 	struct {
 		int rank;
 		uint32_t step;

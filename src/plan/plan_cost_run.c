@@ -134,7 +134,7 @@ static choir_status begin_recv(struct plan_cost *cost, int rank, uint32_t step)
 	const struct cost_step *s = &cost->ranks[rank].steps[step];
 	bool met;
 
-	TRY(plan_mail_meet(&cost->mail, s->peer, rank, s->tag, step, &met, &step));
+	TRY(plan_match_find(&cost->match, s->peer, rank, s->tag, step, &met, &step));
 	return met ? ready_put(&cost->ranks[rank].ready, step) : CHOIR_SUCCESS;
 }
 
@@ -216,7 +216,7 @@ static choir_status on_came(struct plan_cost *cost, const struct plan_event *eve
 	uint32_t recv;
 	bool met;
 
-	TRY(plan_mail_meet(&cost->mail, event->rank, s->peer, s->tag, PLAN_MAIL_CAME, &met, &recv));
+	TRY(plan_match_find(&cost->match, event->rank, s->peer, s->tag, PLAN_MATCH_ARRIVED, &met, &recv));
 	if (!met)
 		return CHOIR_SUCCESS;
 	TRY(ready_put(&cost->ranks[s->peer].ready, recv));
