@@ -7,8 +7,8 @@
  * the same.
  *
  * Options: DTYPE = F16, BF16, F32 or F64, and OP = SUM (ops.h); LANES = parts of a block with a sum each; BLOCK =
- * elements of a block, a multiple of LANES; JOINED = blocks of a group; AHEAD, JOINED_AHEAD = elements and blocks that
- * a work-item reads before it adds them, in order: a GPU needs many loads on their way. */
+ * elements of a block, a multiple of LANES; JOINED = blocks of a group; PREFETCH, JOINED_PREFETCH = elements and blocks
+ * that a work-item reads before it adds them, in order: a GPU needs many loads on their way. */
 #include "ops.h"
 
 #ifndef LANES
@@ -20,8 +20,8 @@
 #ifndef JOINED
 #error "JOINED: blocks of a group"
 #endif
-#if !defined AHEAD || !defined JOINED_AHEAD
-#error "AHEAD, JOINED_AHEAD: elements and blocks that are read before they are added"
+#if !defined PREFETCH || !defined JOINED_PREFETCH
+#error "PREFETCH, JOINED_PREFETCH: elements and blocks that are read before they are added"
 #endif
 
 /* Knuth's two-sum: the rounding error of a + b, whichever is larger. */
@@ -55,14 +55,14 @@ __kernel void mean_std(__global const ELEM *val, ulong val_at, ulong n, ulong it
 
 	if (item >= items)
 		return;
-	for (ulong i = from + item % LANES; i < end; i += AHEAD * LANES) {
-		ACC x[AHEAD];
+	for (ulong i = from + item % LANES; i < end; i += PREFETCH * LANES) {
+		ACC x[PREFETCH];
 
 #pragma unroll
-		for (uint k = 0; k < AHEAD; k++)
+		for (uint k = 0; k < PREFETCH; k++)
 			x[k] = i + k * LANES < end ? OPS(load)(val, val_at + i + k * LANES) : 0;
 #pragma unroll
-		for (uint k = 0; k < AHEAD; k++) { /* 0 changes no bit: no sum is -0 */
+		for (uint k = 0; k < PREFETCH; k++) { /* 0 changes no bit: no sum is -0 */
 			add(&s.sum, &s.error, x[k]);
 			add(&s.squares, &s.squares_error, x[k] * x[k]);
 		}
@@ -78,11 +78,11 @@ __kernel void mean_std_join(__global const ACC *from, ulong blocks, ulong items,
 
 	if (item >= items)
 		return;
-	for (ulong b = first; b < end; b += JOINED_AHEAD) {
-		sums x[JOINED_AHEAD];
+	for (ulong b = first; b < end; b += JOINED_PREFETCH) {
+		sums x[JOINED_PREFETCH];
 
 #pragma unroll
-		for (uint k = 0; k < JOINED_AHEAD; k++) {
+		for (uint k = 0; k < JOINED_PREFETCH; k++) {
 			const ulong at = ((b + k) * LANES + item % LANES) * 4;
 
 			x[k].sum = b + k < end ? from[at] : 0;
@@ -91,7 +91,7 @@ __kernel void mean_std_join(__global const ACC *from, ulong blocks, ulong items,
 			x[k].squares_error = b + k < end ? from[at + 3] : 0;
 		}
 #pragma unroll
-		for (uint k = 0; k < JOINED_AHEAD; k++) {
+		for (uint k = 0; k < JOINED_PREFETCH; k++) {
 			add(&s.sum, &s.error, x[k].sum);
 			s.error += x[k].error;
 			add(&s.squares, &s.squares_error, x[k].squares);

@@ -25,7 +25,7 @@ static ACC load_term(__global const ELEM *rows, ulong at)
 #endif
 
 /* Terms that are read before the first of them is folded: the folds wait for each other, the reads need not. */
-#define AHEAD (GROUP == 1 ? 1 : CARRIES ? 32 : 16)
+#define PREFETCH (GROUP == 1 ? 1 : CARRIES ? 32 : 16)
 
 /* The term of entry k. */
 static ACC term(__global const entry *entries, uint k, __global const ELEM *rows, ulong rows_at, ulong width,
@@ -42,19 +42,19 @@ segment_fold(__global const ELEM *rows, ulong rows_at, __global const entry *ent
 {
 	for (walk at = walk_from(*count, width); at.i < at.end; at = walk_on(at)) {
 		const uint from = start[at.row], end = start[at.row + 1];
-		ACC acc = term(entries, from, rows, rows_at, width, at.column), next[AHEAD];
+		ACC acc = term(entries, from, rows, rows_at, width, at.column), next[PREFETCH];
 		uint k = from + 1;
 
-		for (; end - k >= AHEAD; k += AHEAD) {
-			for (uint j = 0; j < AHEAD; j++)
+		for (; end - k >= PREFETCH; k += PREFETCH) {
+			for (uint j = 0; j < PREFETCH; j++)
 				next[j] = term(entries, k + j, rows, rows_at, width, at.column);
-			for (uint j = 0; j < AHEAD; j++)
+			for (uint j = 0; j < PREFETCH; j++)
 				acc = OPS(fold)(acc, next[j]);
 		}
 		if (k < end) { /* the last batch; a CPU, whose batches are of one, has none */
-			for (uint j = 0; j < AHEAD; j++)
+			for (uint j = 0; j < PREFETCH; j++)
 				next[j] = term(entries, min(k + j, end - 1), rows, rows_at, width, at.column);
-			for (uint j = 0; j < AHEAD; j++)
+			for (uint j = 0; j < PREFETCH; j++)
 				if (k + j < end)
 					acc = OPS(fold)(acc, next[j]);
 		}

@@ -17,8 +17,8 @@
 #define GROUP            ((uint64_t)JOINED * BLOCK)
 #define MEAN_STD_OPTIONS " -DOP=SUM -DLANES=16 -DBLOCK=4096 -DJOINED=64"
 #define LOCAL            64
-#define GPU_AHEAD        " -DAHEAD=16 -DJOINED_AHEAD=8"
-#define CPU_AHEAD        " -DAHEAD=1 -DJOINED_AHEAD=1"
+#define GPU_PREFETCH     " -DPREFETCH=16 -DJOINED_PREFETCH=8"
+#define CPU_PREFETCH     " -DPREFETCH=1 -DJOINED_PREFETCH=1"
 #define OPTIONS_BYTES    128
 
 #define DTYPE F16
@@ -122,7 +122,8 @@ static choir_status launch(struct mean_std_job *job, const char *kernel, const s
 		             .global = (size_t)round_up(items, group),
 		             .local = group };
 
-	snprintf(options, sizeof options, "%s%s", job->type->options, dev_is_cpu(job->device) ? CPU_AHEAD : GPU_AHEAD);
+	snprintf(options, sizeof options, "%s%s", job->type->options,
+	         dev_is_cpu(job->device) ? CPU_PREFETCH : GPU_PREFETCH);
 	return launch_run(job->device, &it, NULL);
 }
 

@@ -10,7 +10,7 @@
 #define LANES      8
 #define WORD       64   /* elements whose bits are one word */
 #define AT_ONCE    4    /* candidates are written */
-#define AHEAD      1536 /* bytes; the processor does not look beyond a page */
+#define PREFETCH   1536 /* bytes; the processor does not look beyond a page */
 
 /* All bits of each lane whose bit of eight, from `first` on, is set. */
 WITH_MARKS static inline __m256 lanes_of(__m256i word, int first)
@@ -34,8 +34,8 @@ WITH_MARKS static inline uint32_t mark_half(const float *residual, const float *
 		__m256i key = _mm256_and_si256(_mm256_castps_si256(sum), keys);
 
 		if (i % 16 == 0) {
-			_mm_prefetch((const char *)(residual + i) + AHEAD, _MM_HINT_NTA);
-			_mm_prefetch((const char *)(grad + i) + AHEAD, _MM_HINT_NTA);
+			_mm_prefetch((const char *)(residual + i) + PREFETCH, _MM_HINT_NTA);
+			_mm_prefetch((const char *)(grad + i) + PREFETCH, _MM_HINT_NTA);
 		}
 		_mm256_stream_ps(acc + i, sum);
 		_mm256_store_si256((__m256i *)(void *)(copy + i), _mm256_castps_si256(sum));
