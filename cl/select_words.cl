@@ -9,8 +9,8 @@
  *
  * A word has a bit for each of 64 elements.  A span is whole words, and a work-item reads STREAMS consecutive spans
  * side by side, since a CPU's prefetching stops at page ends, so one stream would be slower.  The candidates of a span
- * are kept in `aside`, from the position of its first element on; their final positions are known only when all spans
- * are counted. */
+ * are kept in `candidates`, from the position of its first element on; their final positions are known only when all
+ * spans are counted. */
 #ifndef KEY
 #error "KEY: ushort, uint or ulong"
 #endif
@@ -69,12 +69,12 @@ static ulong2 part_of(__global const KEY *val, uint n, KEY key)
 	return mask;
 }
 
-/* masks: a bit for each element whose key is >= the limit's; aside: those elements.  counts[s]: elements of span s that
- * are taken without regard to ties; counts[spans + s]: those that equal the key, if TIES. */
+/* masks: a bit for each element whose key is >= the limit's; candidates: those elements.  counts[s]: elements of span s
+ * that are taken without regard to ties; counts[spans + s]: those that equal the key, if TIES. */
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void select_mark(__global const KEY *val, ulong val_at, uint most, uint is_counted, __global const uint *there,
                  uint span, uint spans, ulong key, uint ties, __global const ulong *found, __global uint *counts,
-                 __global ulong *masks, __global KEY *aside)
+                 __global ulong *masks, __global KEY *candidates)
 {
 	const uint n = elements_of(most, is_counted, there);
 	const KEY least = limit_of(key, ties, found).key;
@@ -106,7 +106,7 @@ void select_mark(__global const KEY *val, ulong val_at, uint most, uint is_count
 
 			for (ulong w = from + k; w < end; w++)
 				for (ulong left = masks[w]; left != 0; left &= left - 1)
-					aside[to[s]++] = val[val_at + w * 64 + 63 - clz(left & (0 - left))];
+					candidates[to[s]++] = val[val_at + w * 64 + 63 - clz(left & (0 - left))];
 		}
 	}
 	for (uint s = 0; s < STREAMS; s++) {
@@ -121,8 +121,8 @@ void select_mark(__global const KEY *val, ulong val_at, uint most, uint is_count
 /* counts: after scan_group.  One work-item for each span.  position: of elements that were counted, which an earlier
  * selection took.  Positions from capacity on are not written. */
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void select_take(__global const KEY *aside, ulong aside_at, uint most, uint is_counted, __global const uint *there,
-                 uint span, uint spans, ulong key, uint ties, __global const ulong *found,
+void select_take(__global const KEY *candidates, ulong candidates_at, uint most, uint is_counted,
+                 __global const uint *there, uint span, uint spans, ulong key, uint ties, __global const ulong *found,
                  __global const uint *counts, __global const ulong *masks, __global const INDEX *position,
                  uint capacity, __global INDEX *ind, __global KEY *out)
 {
@@ -130,12 +130,12 @@ void select_take(__global const KEY *aside, ulong aside_at, uint most, uint is_c
 	const limit least = limit_of(key, ties, found);
 	const uint s = (uint)get_global_id(0);
 	const ulong words = (n + 63ul) / 64, from = (ulong)s * (span / 64), end = min(from + span / 64, words);
-	ulong next = aside_at + from * 64;
+	ulong next = candidates_at + from * 64;
 	uint more = counts[s], same = TIES ? counts[spans + s] - counts[spans] : 0;
 
 	for (ulong w = from; w < end; w++)
 		for (ulong left = masks[w]; left != 0; left &= left - 1) {
-			const KEY bits = aside[next++];
+			const KEY bits = candidates[next++];
 			const bool is_more = !TIES || KEY_OF(bits) > least.key, is_taken = is_more || same < least.ties;
 			const uint to = more + min(same, least.ties);
 

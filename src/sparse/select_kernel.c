@@ -54,8 +54,8 @@ struct select_job {
 	enum select_phase phase;
 	struct scratch counts, total, sampled, n_found;
 	struct scratch limits, digits; /* of a search: select_pick's, and the counters of a digit */
-	/* aside: where items work alone; found: at or above the pivot */
-	struct scratch masks, aside, found, found_ind;
+	/* candidates: where items work alone; found: at or above the pivot */
+	struct scratch masks, candidates, found, found_ind;
 	uint64_t k; /* of a search */
 	struct select_limit limit;
 	cl_uint n_taken, n_above; /* n_above: but for ties, where those are limited */
@@ -112,13 +112,21 @@ static choir_status mark_and_take(struct select_job *job, const struct select_ex
 	/* Arguments that are not read stand in for those that a call has not. */
 	cl_mem counts = job->counts.mem, masks = job->masks.mem, limits = job->limits.mem,
 	       found = limits != NULL ? limits : counts, there = is_counted ? of->there : total,
-	       ind = is_counted ? of->ind : to->ind, from = is_alone ? job->aside.mem : of->mem;
+	       ind = is_counted ? of->ind : to->ind, from = is_alone ? job->candidates.mem : of->mem;
 	char options[OPTIONS_BYTES];
-	struct launch_arg marks[] = { LAUNCH_ARG(of->mem),       LAUNCH_ARG(of->at), LAUNCH_ARG(of->n),
-		                      LAUNCH_ARG(is_counted),    LAUNCH_ARG(there),  LAUNCH_ARG(of->span),
-		                      LAUNCH_ARG(of->spans),     LAUNCH_ARG(key),    LAUNCH_ARG(ties),
-		                      LAUNCH_ARG(found),         LAUNCH_ARG(counts), LAUNCH_ARG(masks),
-		                      LAUNCH_ARG(job->aside.mem) };
+	struct launch_arg marks[] = { LAUNCH_ARG(of->mem),
+		                      LAUNCH_ARG(of->at),
+		                      LAUNCH_ARG(of->n),
+		                      LAUNCH_ARG(is_counted),
+		                      LAUNCH_ARG(there),
+		                      LAUNCH_ARG(of->span),
+		                      LAUNCH_ARG(of->spans),
+		                      LAUNCH_ARG(key),
+		                      LAUNCH_ARG(ties),
+		                      LAUNCH_ARG(found),
+		                      LAUNCH_ARG(counts),
+		                      LAUNCH_ARG(masks),
+		                      LAUNCH_ARG(job->candidates.mem) };
 	struct launch_arg takes[] = { LAUNCH_ARG(from),       LAUNCH_ARG(at),       LAUNCH_ARG(of->n),
 		                      LAUNCH_ARG(is_counted), LAUNCH_ARG(there),    LAUNCH_ARG(of->span),
 		                      LAUNCH_ARG(of->spans),  LAUNCH_ARG(key),      LAUNCH_ARG(ties),
@@ -294,7 +302,7 @@ static choir_status prepare(struct select_job *job)
 	units = (job->from.n + job->form->unit - 1) / job->form->unit;
 	TRY(take(job, units * job->form->unit / 8, &job->masks));
 	if (job->form == &alone)
-		TRY(take(job, job->from.n * job->from.elem_bytes, &job->aside));
+		TRY(take(job, job->from.n * job->from.elem_bytes, &job->candidates));
 	return CHOIR_SUCCESS;
 }
 
@@ -387,8 +395,8 @@ void select_job_destroy(struct select_job *job)
 {
 	if (job == NULL)
 		return;
-	struct scratch *const all[] = { &job->counts, &job->total, &job->limits,    &job->digits,  &job->masks,
-		                        &job->aside,  &job->found, &job->found_ind, &job->sampled, &job->n_found };
+	struct scratch *const all[] = { &job->counts,     &job->total, &job->limits,    &job->digits,  &job->masks,
+		                        &job->candidates, &job->found, &job->found_ind, &job->sampled, &job->n_found };
 	/* Without an event something failed half-way: what was enqueued ends before its memory goes. */
 	if (job->event != NULL)
 		(void)dev_wait(&job->event);
