@@ -15,7 +15,7 @@
 
 enum {
 	BLOCK = 2048,               /* elements */
-	NT_BYTES = 2 * 1024 * 1024, /* tensors above it are stored past the caches */
+	NT_BYTES = 2 * 1024 * 1024, /* tensors above it are stored by nt stores */
 	SAMPLED_PART = 16,          /* one element of so many is in a sample, but no fewer than so many: */
 	LEAST_SAMPLES = 1024,
 };

@@ -87,7 +87,7 @@ static uint64_t put_pairs(const struct pairs *all, uint64_t first, uint64_t end_
 	return end;
 }
 
-/* Each block of a tensor that is larger than the caches is made in the first cache and stored past them. */
+/* Each block of a tensor that is larger than the caches is made in the first cache and stored by nt stores. */
 static void fill_blocks(const struct pairs *pairs, uint64_t elem_bytes, struct operand *to)
 {
 	_Alignas(64) unsigned char block[BLOCK_BYTES] = { 0 };

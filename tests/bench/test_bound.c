@@ -18,7 +18,7 @@ static void reset(void)
 		}
 }
 
-static void sum_once(int n_src, int n_dst, size_t at, size_t count, bool streams)
+static void sum_once(int n_src, int n_dst, size_t at, size_t count, bool nt)
 {
 	const float *from[MAX_SIDES];
 	float *to[MAX_SIDES];
@@ -28,7 +28,7 @@ static void sum_once(int n_src, int n_dst, size_t at, size_t count, bool streams
 		from[i] = src[i] + at;
 		to[i] = dst[i] + at;
 	}
-	bound_sum(to, n_dst, from, n_src, count, streams);
+	bound_sum(to, n_dst, from, n_src, count, nt);
 	for (int d = 0; d < MAX_SIDES; d++)
 		for (size_t i = 0; i < ROOM; i++) {
 			float expected = 0;
@@ -43,14 +43,14 @@ static void sum_once(int n_src, int n_dst, size_t at, size_t count, bool streams
 		}
 }
 
-static void copy_once(int n_dst, size_t at, size_t bytes, bool streams)
+static void copy_once(int n_dst, size_t at, size_t bytes, bool nt)
 {
 	char *to[MAX_SIDES], expected[sizeof *dst];
 
 	reset();
 	for (int i = 0; i < MAX_SIDES; i++)
 		to[i] = (char *)dst[i] + at;
-	bound_copy(to, n_dst, (const char *)src[0] + 5, bytes, streams);
+	bound_copy(to, n_dst, (const char *)src[0] + 5, bytes, nt);
 	memcpy(expected, dst[MAX_SIDES - 1], sizeof expected);
 	memcpy(expected + at, (const char *)src[0] + 5, bytes);
 	for (int d = 0; d < n_dst; d++)

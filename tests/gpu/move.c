@@ -73,7 +73,7 @@ uint64_t command_sample(const struct command *command)
 	return hash;
 }
 
-/* A copy takes the program's core: the quickest way, past the cache where the device's memory is not in it. */
+/* A copy takes the program's core: the quickest way, by nt stores where the device's memory is not in it. */
 static void move(const struct command *command)
 {
 	const struct memory *root = command->to.root;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Copies of every length at every alignment of either side, plain and past the cache, and of two at once: all bytes,
+/* Copies of every length at every alignment of either side, plain and by nt stores, and of two at once: all bytes,
  * and none beyond. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Every table of host loops that this CPU has, and every way to write the result (several destinations, past the cache,
+/* Every table of host loops that this CPU has, and every way to write the result (several destinations, nt stores,
  * onto a source), against the plain reference: every dtype x op, odd counts, operands that are aligned to their
  * elements only. */
 #include <setjmp.h>

@@ -183,16 +183,16 @@ static void raw_cases_taken_back(void **state)
 	}
 }
 
-/* In place, aside, each rank as it likes, and as the first learns: no bit depends on it. */
+/* In place, staged, each rank as it likes, and as the first learns: no bit depends on it. */
 static void blocks_made_either_way(void **state)
 {
 	static const size_t widths[] = { 200, 1, 3, 1 }, pairs[] = { 1200, 6000, 900, 30000 };
-	_Atomic uint64_t in_place = 0, aside = ~UINT64_C(0), learnt = 0;
+	_Atomic uint64_t in_place = 0, staged = ~UINT64_C(0), learnt = 0;
 	struct nt_entry entries[NT_ENTRIES] = { 0 };
 	const struct nt_choice ways[][3] = {
 		{ { &in_place, NULL, false }, { &in_place, NULL, false }, { &in_place, NULL, false } },
-		{ { &aside, NULL, false }, { &aside, NULL, false }, { &aside, NULL, false } },
-		{ { &aside, NULL, false }, { &in_place, NULL, false }, { NULL, NULL, false } },
+		{ { &staged, NULL, false }, { &staged, NULL, false }, { &staged, NULL, false } },
+		{ { &staged, NULL, false }, { &in_place, NULL, false }, { NULL, NULL, false } },
 		{ { &learnt, entries, false }, { &learnt, NULL, false }, { &learnt, NULL, false } },
 	};
 
@@ -212,7 +212,7 @@ static void blocks_made_either_way(void **state)
 
 		case_run(&c, case_devices[STAGED]); /* host merges on GPUs too */
 	}
-	assert_true(in_place == 0 && aside == ~UINT64_C(0)); /* those who follow change nothing */
+	assert_true(in_place == 0 && staged == ~UINT64_C(0)); /* those who follow change nothing */
 	/* Calls of scalars, of short rows and of long ones were timed. */
 	assert_true(entries[NT_PLANS].looked > 0 && entries[NT_PLANS + 2].looked > 0 &&
 	            entries[NT_PLANS + 3].looked > 0);

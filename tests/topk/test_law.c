@@ -64,7 +64,7 @@ static void larger_tensors(void **state)
 	}
 }
 
-/* Tensors beyond the caches: made block by block, candidates found meanwhile, the result stored past the caches.  In
+/* Tensors beyond the caches: made block by block, candidates found meanwhile, the result stored by nt stores.  In
  * the last calls the values rise a hundredfold, so that more pass the old threshold than there is room for. */
 static float rises(int rank, int call, size_t i)
 {

@@ -32,7 +32,7 @@ static bool is_span(const unsigned char *in, size_t bytes, int seed)
 	return in[bytes] == 0xA5;
 }
 
-/* From now on each size is stored past the cache, until its first message was taken. */
+/* From now on each size is stored by nt stores, until its first message was taken. */
 static void nt_from(choir_comm *comm, int left)
 {
 	if (comm->layout.n_nodes == 1 && arena_take_ring(comm->arena, left, comm->rank) == CHOIR_SUCCESS)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* On a device the copy is its driver's own, or choir's reduction of one source; on the host with plain or with
- * streaming stores. */
+ * nt stores. */
 #include "kernel.h"
 
 #include "bench/ways/bound_loops.h"

@@ -40,7 +40,7 @@ WIDE static void add(const float *restrict a, float *restrict sum, size_t n)
 		sum[i] += a[i];
 }
 
-static void stream(char *dst, const char *src, size_t bytes)
+static void store_nt(char *dst, const char *src, size_t bytes)
 {
 #ifdef __SSE2__
 	size_t head = (LINE - (uintptr_t)dst % LINE) % LINE, at;
@@ -59,25 +59,25 @@ static void stream(char *dst, const char *src, size_t bytes)
 #endif
 }
 
-static void fence(bool streams)
+static void fence(bool nt)
 {
 #ifdef __SSE2__
-	if (streams)
+	if (nt)
 		_mm_sfence();
 #else
-	(void)streams;
+	(void)nt;
 #endif
 }
 
-static void store(char *dst, const char *src, size_t bytes, bool streams)
+static void store(char *dst, const char *src, size_t bytes, bool nt)
 {
-	if (streams)
-		stream(dst, src, bytes);
+	if (nt)
+		store_nt(dst, src, bytes);
 	else
 		memcpy(dst, src, bytes);
 }
 
-void bound_copy(char *const *dst, int n_dst, const char *src, size_t bytes, bool streams)
+void bound_copy(char *const *dst, int n_dst, const char *src, size_t bytes, bool nt)
 {
 	/* One destination needs no blocks: the C library's memcpy knows the machine. */
 	size_t block = n_dst == 1 ? bytes : BLOCK_BYTES;
@@ -86,13 +86,13 @@ void bound_copy(char *const *dst, int n_dst, const char *src, size_t bytes, bool
 		size_t n = bytes - at < block ? bytes - at : block;
 
 		for (int d = 0; d < n_dst; d++)
-			store(dst[d] + at, src + at, n, streams);
+			store(dst[d] + at, src + at, n, nt);
 	}
-	fence(streams);
+	fence(nt);
 }
 
 /* Any number of either: a block at a time in the cache. */
-static void sum_by_blocks(float *const *dst, int n_dst, const float *const *src, int n_src, size_t count, bool streams)
+static void sum_by_blocks(float *const *dst, int n_dst, const float *const *src, int n_src, size_t count, bool nt)
 {
 	float sum[BLOCK_FLOATS];
 
@@ -106,17 +106,17 @@ static void sum_by_blocks(float *const *dst, int n_dst, const float *const *src,
 		for (int s = 2; s < n_src; s++)
 			add(src[s] + at, sum, n);
 		for (int d = 0; d < n_dst; d++)
-			store((char *)(dst[d] + at), (const char *)sum, n * sizeof *sum, streams);
+			store((char *)(dst[d] + at), (const char *)sum, n * sizeof *sum, nt);
 	}
 }
 
-void bound_sum(float *const *dst, int n_dst, const float *const *src, int n_src, size_t count, bool streams)
+void bound_sum(float *const *dst, int n_dst, const float *const *src, int n_src, size_t count, bool nt)
 {
-	if (!streams && n_src == 2 && n_dst == 1)
+	if (!nt && n_src == 2 && n_dst == 1)
 		add_into_one(src[0], src[1], dst[0], count);
-	else if (!streams && n_src == 2 && n_dst == 2)
+	else if (!nt && n_src == 2 && n_dst == 2)
 		add_into_two(src[0], src[1], dst[0], dst[1], count);
 	else
-		sum_by_blocks(dst, n_dst, src, n_src, count, streams);
-	fence(streams);
+		sum_by_blocks(dst, n_dst, src, n_src, count, nt);
+	fence(nt);
 }

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* streams: stores that bypass the caches; a fence follows the last.  Any alignment. */
-void bound_copy(char *const *dst, int n_dst, const char *src, size_t bytes, bool streams);
-void bound_sum(float *const *dst, int n_dst, const float *const *src, int n_src, size_t count, bool streams);
+/* nt: non-temporal stores; a fence follows the last.  Any alignment. */
+void bound_copy(char *const *dst, int n_dst, const char *src, size_t bytes, bool nt);
+void bound_sum(float *const *dst, int n_dst, const float *const *src, int n_src, size_t count, bool nt);
 
 #endif

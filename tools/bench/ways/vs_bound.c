@@ -6,7 +6,7 @@
  * own     each rank makes its own output, out of everybody's inputs;
  * shared  where all outputs are the same: each rank makes its slice of it and writes that to all who get it.
  *
- * Both are tried, each with plain and with streaming stores; the fastest is the bound. */
+ * Both are tried, each with plain and with nt stores; the fastest is the bound. */
 #include "contender.h"
 
 #include "bound_flags.h"
@@ -29,7 +29,7 @@ struct vs_bound {
 	struct bound_flags flags;
 	char **in, **out; /* [n] of each rank */
 	/* Of the manner in use: */
-	bool streams;
+	bool nt;
 	int *getters;       /* [n_getters] ranks whose outputs I write */
 	struct span *parts; /* [n_parts] what I write there; at most n, and the end mark behind */
 	int n_getters, n_parts;
@@ -50,9 +50,9 @@ static void make(struct vs_bound *vs, const struct span *part)
 		memset(vs->to[0], 0, part->count * elem);
 	else if (part->rank == SPAN_REDUCED)
 		bound_sum((float *const *)vs->to, vs->n_getters, (const float *const *)vs->from, part->ranks,
-		          part->count, vs->streams);
+		          part->count, vs->nt);
 	else
-		bound_copy(vs->to, vs->n_getters, vs->from[part->rank], part->count * elem, vs->streams);
+		bound_copy(vs->to, vs->n_getters, vs->from[part->rank], part->count * elem, vs->nt);
 }
 
 static int once(struct contender *self)
@@ -86,7 +86,7 @@ static void use(struct contender *self, int manner)
 	struct vs_bound *vs = (struct vs_bound *)self;
 	bool shares = manner >= 2;
 
-	vs->streams = manner % 2 == 1;
+	vs->nt = manner % 2 == 1;
 	vs->n_getters = vs->n_parts = 0;
 	for (int r = 0; r < vs->job->n; r++)
 		if (collective_has_output(&vs->job->shape, r) && (shares || r == vs->job->rank))
