@@ -45,8 +45,8 @@ static uint64_t need_of(const struct run *run)
 	return round_up(used, LINE_BYTES);
 }
 
-/* On all ranks, and its range most likely not used. */
-static bool goes_past_slots(const struct run *run)
+/* The plan accesses the peers' buffers, on all ranks, so most likely no rank uses its range. */
+static bool accesses_peers(const struct run *run)
 {
 	return run->plan != NULL && run->bound.become_script == NULL && run->plan->peers;
 }
@@ -57,7 +57,7 @@ static uint64_t turn_of(const struct run *run, uint64_t ring_bytes, uint64_t byt
 {
 	uint64_t turn = bytes > TURN_BYTES / 2 ? 2 * bytes : TURN_BYTES;
 
-	return turn < ring_bytes && !goes_past_slots(run) ? turn : ring_bytes;
+	return turn < ring_bytes && !accesses_peers(run) ? turn : ring_bytes;
 }
 
 /* Does the call begin with a short plan, though it may become a script, which needs the fallback range?  The ranks

@@ -62,7 +62,7 @@ static choir_status make(struct coalesce_device *job, struct index_form form)
 }
 
 /* Note [counts]: in room for as many pairs as there can be. */
-static choir_status make_ahead(struct coalesce_device *job)
+static choir_status make_before_count(struct coalesce_device *job)
 {
 	struct index_form form = job->call.form;
 	uint64_t span = index_range_span(job->call.range);
@@ -82,7 +82,7 @@ choir_status coalesce_kernel_count(struct coalesce_device *job, uint64_t *count_
 		TRY(coalesce_indices(job));
 		TRY(job->route->count(job));
 		TRY(coalesce_kernel_read_count(job));
-		TRY(make_ahead(job));
+		TRY(make_before_count(job));
 	}
 	TRY(dev_poll(job->event, done_p));
 	if (!*done_p)

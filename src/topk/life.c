@@ -119,7 +119,7 @@ choir_status topk_run_make(const struct script_env *env, struct topk_state *stat
 	run->env = *env;
 	run->state = topk_state_retain(state);
 	run->types = state->settings.types;
-	run->on = state->device != NULL ? &topk_place_far : &topk_place_near;
+	run->on = state->device != NULL ? &topk_access_far : &topk_access_near;
 	run->stats = (choir_topk_stats){ .algorithm = "", .imbalance = 1 };
 	st = copy_request(run, request);
 	if (st == CHOIR_SUCCESS)

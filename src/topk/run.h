@@ -58,7 +58,7 @@ struct topk_candidates {
 
 /* The work on acc and momentum where they are: on the host (near.c), or by kernels on a device whose memory the host
  * does not reach (far.c), with the same bits.  Each makes `then` the next step, once the work is done. */
-struct topk_place {
+struct topk_access {
 	/* Makes acc and momentum, and nan_at.  above: and run->candidates, all entries with a key >= least, complete if
 	 * there are no more than room.  top: they may be those among which a sample expects the k largest.
 	 * sampled: those with a key that is no less than about the k-th largest of a sample, zeros apart.
@@ -90,7 +90,7 @@ struct topk_place {
 	                      topk_step then);
 	choir_status (*intersect)(struct topk_run *run, topk_step then);
 };
-extern const struct topk_place topk_place_near, topk_place_far;
+extern const struct topk_access topk_access_near, topk_access_far;
 
 /* What the device does for a call (far*.c). */
 struct topk_far {
@@ -142,7 +142,7 @@ struct topk_run {
 	struct topk_tracking tracking;  /* becomes the state's */
 	uint64_t k, sparse_call;        /* calls since the warm-up */
 	topk_step step, agree, deliver; /* agree: what follows the selection; deliver: what follows the exchange */
-	const struct topk_place *on;    /* near or far */
+	const struct topk_access *on;   /* near or far */
 	struct cached_plan *plan;
 	bool failure_is_local;
 

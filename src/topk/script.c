@@ -246,7 +246,7 @@ static bool is_light(const struct topk_run *run)
 	return run->types.n * run->types.elem_bytes <= PIECE_BYTES || run->step == step_turn ||
 	       run->step == step_reach || run->step == step_read || run->step == step_write || run->far.waits ||
 	       run->split.waits ||
-	       (run->on == &topk_place_far && run->part == TOPK_SELECTING && !run->candidates.complete);
+	       (run->on == &topk_access_far && run->part == TOPK_SELECTING && !run->candidates.complete);
 }
 
 /* All ranks compute under the same floating-point control word. */
