@@ -105,9 +105,11 @@ class Structures(unittest.TestCase):
 
 class Prototypes(unittest.TestCase):
     kinds = {
-        "int": ct.c_int, "size_t": ct.c_size_t, "int64_t": ct.c_int64, "uint64_t": ct.c_uint64, "void": None, "double": ct.c_double,
+        "int": ct.c_int, "size_t": ct.c_size_t, "int64_t": ct.c_int64, "uint64_t": ct.c_uint64, "void": None,
+        "double": ct.c_double,
         "choir_status": ct.c_int, "choir_memory_class": ct.c_int, "choir_dtype": ct.c_int32, "choir_op": ct.c_int32,
-        "choir_buffer": _abi.Buffer, "choir_event_fn": _abi.EVENT_FN, "choir_log_fn": _abi.LOG_FN, "choir_executor_fn": ct.c_void_p,
+        "choir_buffer": _abi.Buffer, "choir_event_fn": _abi.EVENT_FN, "choir_log_fn": _abi.LOG_FN,
+        "choir_executor_fn": ct.c_void_p,
         "MPI_Comm": ct.c_int, "cl_context": ct.c_void_p, "cl_device_id": ct.c_void_p, "cl_command_queue": ct.c_void_p,
         "cl_event": ct.c_void_p, "cl_mem": ct.c_void_p,
     }  # fmt: skip

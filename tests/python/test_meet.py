@@ -268,7 +268,8 @@ with choir.from_environment(deadline=30) as comm:
     def test_launcher_that_is_ended(self):
         """SIGTERM to the launcher ends its processes."""
         with tempfile.NamedTemporaryFile("w", suffix=".py") as program:
-            program.write("import os, signal\nsignal.alarm(60)\nprint(f'{os.getpid()}\\n', end='', flush=True)\nsignal.pause()\n")
+            program.write("import os, signal\nsignal.alarm(60)\n")
+            program.write("print(f'{os.getpid()}\\n', end='', flush=True)\nsignal.pause()\n")
             program.flush()
             command = [sys.executable, "-m", "choir", "-n", "2", program.name]
             with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as launcher:
@@ -283,7 +284,8 @@ with choir.from_environment(deadline=30) as comm:
                 pass
 
     def test_tcp(self):
-        env = dict(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_port()), CHOIR_SECRET=SECRET.decode(), CHOIR_MEETING="")
+        address = dict(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_port()))
+        env = dict(address, CHOIR_SECRET=SECRET.decode(), CHOIR_MEETING="")
         got = []
         ranks = [dict(env, RANK=str(rank), WORLD_SIZE="2") for rank in range(2)]
         threads = [
@@ -296,7 +298,8 @@ with choir.from_environment(deadline=30) as comm:
         self.assertEqual(sorted(got), [(0, f"rank {r} of 2 sum 3\n") for r in range(2)])
 
     def test_what_is_missing(self):
-        base = dict.fromkeys(("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "CHOIR_SECRET", "CHOIR_MEETING"), None)
+        names = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "CHOIR_SECRET", "CHOIR_MEETING")
+        base = dict.fromkeys(names, None)
         for env, words in (
             ({}, "neither RANK and WORLD_SIZE"),
             ({"PMI_RANK": "0", "PMI_SIZE": "2"}, "choir.world"),

@@ -12,8 +12,8 @@ I = np.zeros(4, np.int64)
 #: what the other parameters are given, those that must be there
 GIVEN = dict(
     send=X, recv=X, array=X, values=X, table=X, memory=X, indices=I, tensors=[X], arrays=[X], sends=[X], recvs=[X],
-    counts=[4], send_counts=[4], recv_counts=[4], ranks=[0], dest=0, source=0, root=0, color=0, rank=0, holder=0, size=1,
-    n=1, k=1, rows=4, count=4, n_bytes=8, threshold=0.0, dtype="float32", collective="allreduce", name="g",
+    counts=[4], send_counts=[4], recv_counts=[4], ranks=[0], dest=0, source=0, root=0, color=0, rank=0, holder=0,
+    size=1, n=1, k=1, rows=4, count=4, n_bytes=8, threshold=0.0, dtype="float32", collective="allreduce", name="g",
     gather=bytes, folder="/nonexistent", host="127.0.0.1", port=1, secret="0" * 16, store=None,
 )  # fmt: skip
 #: the parameters that C has as size_t; the others are int

@@ -321,7 +321,8 @@ class Chunks(unittest.TestCase):
             choir.chunks.allreduce(comms, sends)
             np.testing.assert_array_equal(sends[2], everybody(10).sum(0))
             with self.assertRaisesRegex(choir.ArgumentError, "chunk"):
-                choir.chunks.concat(comms, choir.chunks.Chunks(outs, [(0, 0), (0, 4), (2, 8)]), 0, np.zeros(12, np.int32))
+                chunks = choir.chunks.Chunks(outs, [(0, 0), (0, 4), (2, 8)])
+                choir.chunks.concat(comms, chunks, 0, np.zeros(12, np.int32))
             with self.assertRaisesRegex(choir.ArgumentError, "3 are needed"):
                 choir.chunks.allreduce(comms, sends[:2])
 

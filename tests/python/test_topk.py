@@ -192,7 +192,8 @@ class TopK(unittest.TestCase):
     def test_refused(self):
         def fn(comm):
             for settings, words in (
-                ({"algorithm": "best"}, "best"), ({"dtype": "int32"}, "I32|i32"), ({"k": -1}, "is -[14], it must be an integer from 0"),
+                ({"algorithm": "best"}, "best"), ({"dtype": "int32"}, "I32|i32"),
+                ({"k": -1}, "is -[14], it must be an integer from 0"),
                 ({"density": 2.0}, "density"), ({"k": 11}, "k "), ({"threshold": "best"}, "none of auto, exact"),
             ):  # fmt: skip
                 with self.assertRaisesRegex(choir.ChoirError, words):

@@ -8,11 +8,10 @@ root=$1 allowed=$2
 here=$(mktemp -d)
 trap 'rm -rf "$here"' EXIT
 cd "$root"
+# Files without a suffix are scripts.
 find src include cl tools tests docs README.md -type f \( -name '*.[ch]' -o -name '*.inc' -o -name '*.def' -o -name \
-	'*.cl' \
-	-o -name '*.sh' -o -name '*.md' -o -name '*.cmake' -o -name CMakeLists.txt -o -path tools/check -o -path \
-	tools/demo \) \
-	-print | sort >"$here/files"
+	'*.cl' -o -name '*.sh' -o -name '*.py' -o -name '*.md' -o -name '*.cmake' -o -name '*.cmake.in' \
+	-o -name CMakeLists.txt -o ! -name '*.*' \) -print | sort >"$here/files"
 [ -s "$here/files" ] || {
 	echo "no file was read"
 	exit 1

@@ -113,7 +113,9 @@ class View:
         left = whole.count * DTYPE_BYTES[DType(whole.dtype)] - self.offset_bytes
         count = left // item if self.count is None else self.count
         if self.offset_bytes < 0 or count < 0 or count * item > left:
-            raise ArgumentError(f"choir.View: {count} elements from byte {self.offset_bytes} do not fit: {left} are left")
+            raise ArgumentError(
+                f"choir.View: {count} elements from byte {self.offset_bytes} do not fit: {left} are left"
+            )
         buffer = Buffer(whole.buffer.kind, whole.buffer.base, whole.buffer.offset_bytes + self.offset_bytes)
         return Operand(buffer, count, int(self.dtype), whole.writable)
 

@@ -158,23 +158,28 @@ class Comm(Family, Persistent):
 
     # ---- reductions ----
 
-    def allreduce(self, send: Any, recv: Any = None, op: Op | Operator | str = "sum", wait: bool = True, **call: Any) -> Any:
+    def allreduce(
+        self, send: Any, recv: Any = None, op: Op | Operator | str = "sum", wait: bool = True, **call: Any
+    ) -> Any:
         """recv = op over all ranks of send.  ``factor`` is this rank's, for the operator premul_sum."""
         a, b = _pair(send, recv)
         if b is not a:
             _at_least(b.count, a.count, "recv")
-        return self._go(
-            lib.choir_allreduce, (self._handle, a.buffer, b.buffer, a.count, a.dtype, _op(op, self)), (send, recv), wait, call
-        )
+        args = (self._handle, a.buffer, b.buffer, a.count, a.dtype, _op(op, self))
+        return self._go(lib.choir_allreduce, args, (send, recv), wait, call)
 
-    def allreduce_multi(self, tensors: Iterable[Any], op: Op | Operator | str = "sum", wait: bool = True, **call: Any) -> Any:
+    def allreduce_multi(
+        self, tensors: Iterable[Any], op: Op | Operator | str = "sum", wait: bool = True, **call: Any
+    ) -> Any:
         """An allreduce of each array of a list, of any data types, as one call.  (send, recv) stands for an array."""
         array, held = _tensors(tensors)
         return self._go(
             lib.choir_allreduce_multi, (self._handle, array, len(array), _op(op, self)), (array, held), wait, call
         )
 
-    def reduce_scatter_multi(self, tensors: Iterable[Any], op: Op | Operator | str = "sum", wait: bool = True, **call: Any) -> Any:
+    def reduce_scatter_multi(
+        self, tensors: Iterable[Any], op: Op | Operator | str = "sum", wait: bool = True, **call: Any
+    ) -> Any:
         """A reduce_scatter of each (send, recv) of a list, of any data types, as one call."""
         array, held = _tensors(tensors, sends=self.size)
         args = (self._handle, array, len(array), _op(op, self))
@@ -206,15 +211,19 @@ class Comm(Family, Persistent):
         args = (self._handle, a.buffer, b.buffer, a.count, a.dtype, _op(op, self), number("root", root))
         return self._go(lib.choir_reduce, args, (send, recv), wait, call)
 
-    def reduce_scatter(self, send: Any, recv: Any, op: Op | Operator | str = "sum", wait: bool = True, **call: Any) -> Any:
+    def reduce_scatter(
+        self, send: Any, recv: Any, op: Op | Operator | str = "sum", wait: bool = True, **call: Any
+    ) -> Any:
         """recv = this rank's block of the reduction; send holds a block for each rank."""
         a, b = _pair(send, recv)
         _at_least(a.count, b.count * self.size, "send")
         args = (self._handle, a.buffer, b.buffer, b.count, a.dtype, _op(op, self))
         return self._go(lib.choir_reduce_scatter, args, (send, recv), wait, call)
 
-    def reduce_scatterv(self, send: Any, recv: Any, counts: Sequence[int], op: Op | Operator | str = "sum", wait: bool = True,
-                        **call: Any) -> Any:  # fmt: skip
+    def reduce_scatterv(
+        self, send: Any, recv: Any, counts: Sequence[int], op: Op | Operator | str = "sum", wait: bool = True,
+        **call: Any,
+    ) -> Any:  # fmt: skip
         """The same with blocks of counts[r] elements."""
         a, b = _pair(send, recv)
         sizes = _sizes(counts, self.size, "counts")
@@ -360,7 +369,9 @@ class Comm(Family, Persistent):
         args = (self._handle, a.buffer, b.buffer, a.count, a.dtype, _op(op, self))
         return self._go(lib.choir_scan, args, (send, recv), wait, call)
 
-    def exscan(self, send: Any, recv: Any = None, op: Op | Operator | str = "sum", wait: bool = True, **call: Any) -> Any:
+    def exscan(
+        self, send: Any, recv: Any = None, op: Op | Operator | str = "sum", wait: bool = True, **call: Any
+    ) -> Any:
         """recv = op over the arrays of the ranks before this one; rank 0's stays as it is."""
         a, b = _pair(send, recv)
         _at_least(b.count, a.count, "recv")

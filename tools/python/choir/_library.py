@@ -37,7 +37,9 @@ def _open(soname: str) -> ct.CDLL:
             return ct.CDLL(candidate)
         except OSError as error:
             tried.append(str(error))
-    raise ImportError(f"{soname} cannot be loaded: {'; '.join(tried)}.  CHOIR_LIBRARY=FOLDER names a folder that has it")
+    raise ImportError(
+        f"{soname} cannot be loaded: {'; '.join(tried)}.  CHOIR_LIBRARY=FOLDER names a folder that has it"
+    )
 
 
 def _declare(library: ct.CDLL, prototypes: dict) -> None:

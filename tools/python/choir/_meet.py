@@ -215,7 +215,9 @@ class Meeting:
             parts = [mine] + [self.channels[rank].receive() for rank in range(1, self.size)]
             whole = b"".join(parts)
             if any(len(part) != len(mine) for part in parts):
-                raise MismatchError("the meeting: the processes' messages differ in length: are their versions the same?")
+                raise MismatchError(
+                    "the meeting: the processes' messages differ in length: are their versions the same?"
+                )
             for rank in range(1, self.size):
                 self.channels[rank].send(whole)
             return whole

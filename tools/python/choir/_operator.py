@@ -51,13 +51,14 @@ class Operator:
 
     ``fold``, ``raw(a)``, ``final(a, ranks)`` and ``identity()`` are callables that return arrays or numbers, texts such
     as "a + b", or pairs of both.  Types of 16 and 8 bit floats come as float32, pairs of a value and an index as
-    structures with these fields.  What one raises aborts the comms that use the operator, and the call that it works for
-    raises it.  Every rank makes an operator of the same name, texts and set of callables.  Use it as a context manager,
-    or call ``close``.
+    structures with these fields.  An exception of one aborts the comms that use the operator, and the call that it
+    works for raises it.  Every rank makes an operator of the same name, texts and set of callables.  Use it as a
+    context manager, or call ``close``.
     """
 
     def __init__(self, name: str, fold: Any, *, raw: Any = None, final: Any = None, identity: Any = None,
-                 source: str | None = None, commutative: bool = True, dtypes: Iterable[DType] = ()) -> None:  # fmt: skip
+                 source: str | None = None, commutative: bool = True,
+                 dtypes: Iterable[DType] = ()) -> None:  # fmt: skip
         fold_fn, fold_text = _forms(fold, "fold")
         raw_fn, raw_text = _forms(raw, "raw")
         final_fn, final_text = _forms(final, "final")

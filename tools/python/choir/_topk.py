@@ -71,7 +71,8 @@ class TopK:
         config = TopkConfig(
             struct_size=ct.sizeof(TopkConfig), count=size("count", count), dtype=int(self.dtype), density=density,
             k=size("k", k), n_densities=len(densities), densities=given,
-            calls_per_density=size("calls_per_density", calls_per_density), dense_calls=size("dense_calls", dense_calls),
+            calls_per_density=size("calls_per_density", calls_per_density),
+            dense_calls=size("dense_calls", dense_calls),
             decay=decay, scale=scale, momentum=momentum, op=_op(op, comm), nan_fails=int(nan_fails),
             threshold=_policy(threshold), threshold_period=size("threshold_period", threshold_period),
             threshold_low=low, threshold_high=high,

@@ -46,7 +46,8 @@ class Chunks:
         """Elements of each of n chunks of count: ceil(count / n), the last ones fewer or none."""
         number("n", n)
         cut = (Chunk * max(n, 1))()
-        check(lib.choir_chunks_cut(ct.byref(ChunkSet(ct.sizeof(ChunkSet), size("count", count), int(DType.U8), n, cut))))
+        chunks = ChunkSet(ct.sizeof(ChunkSet), size("count", count), int(DType.U8), n, cut)
+        check(lib.choir_chunks_cut(ct.byref(chunks)))
         return [one.count for one in cut[:n]]
 
 

@@ -4,8 +4,8 @@
     with choir.from_environment() as comm, choir.lightgbm.network(comm):
         booster = lightgbm.train({**params, **choir.lightgbm.parameters(comm)}, dataset)
 
-LightGBM is that of PyPI, unchanged.  Its histograms come to the host, so comms of host memory do for ``device_type=gpu``
-as well.  A failed collective is a ``LightGBMError`` with choir's sentence.
+LightGBM is that of PyPI, unchanged.  Its histograms come to the host, so comms of host memory do for
+``device_type=gpu`` as well.  A failed collective is a ``LightGBMError`` with choir's sentence.
 """
 
 from __future__ import annotations

@@ -37,7 +37,9 @@ def _operand(tensor: Any) -> Operand:
     if not uop.is_realized:
         raise ArgumentError("a tinygrad Tensor that is not realized has no memory: realize() it first")
     if not uop.has_buffer_identity():
-        raise ArgumentError("a tinygrad Tensor's elements do not lie one after another: contiguous().realize() it first")
+        raise ArgumentError(
+            "a tinygrad Tensor's elements do not lie one after another: contiguous().realize() it first"
+        )
     buffer = uop.buffer
     dtype: DType = dtype_of(buffer.dtype)
     name = buffer.device.partition(":")[0]

@@ -3,7 +3,8 @@
 
     python -m choir -n 2 tools/python/examples/ddp.py --turns 5
 
---dense: the embedding's gradient has all its rows.  Prints a table of step times; exit status 1 if the gradients differ.
+--dense: the embedding's gradient has all its rows.  Prints a table of step times; exit status 1 if the gradients
+differ.
 """
 
 import argparse

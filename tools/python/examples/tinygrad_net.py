@@ -191,8 +191,8 @@ def main():
             print("  tinygrad itself", *(f"{one[1]:8.1f}" for one in times))
             ratio = statistics.median(b / a for a, b in times)
             print(f"  median of {ratio:.2f} times as fast; weights of the ranks {'equal' if same else 'NOT equal'} to "
-                  f"the bit; losses differ by {worst:.1e} at most, by {alone:.1e} from those of one rank with the whole "
-                  "batch")  # fmt: skip
+                  f"the bit; losses differ by {worst:.1e} at most, by {alone:.1e} from those of one rank with the "
+                  "whole batch")  # fmt: skip
         return 0 if same and max(worst, alone) <= 1e-5 else 1
 
 
