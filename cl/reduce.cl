@@ -37,7 +37,7 @@ static void two(__global ELEM *dst, const __global ELEM *a, const __global ELEM 
 		OPS(store)(dst, i + e, acc[e]);
 }
 
-/* reduce_two: dst = final(a op b).
+/* Note [reduce arguments].  reduce_two: dst = final(a op b).
  * *_off     elements into the buffer
  * raw       bit 0: a holds original values, bit 1: b does (see OPS(raw))
  * n_final   number of ranks, 0 = without the final expression

@@ -35,9 +35,8 @@
 #include "group_sum.h"
 #include "select_limit.h"
 
-/* Loops over EACH keys are unrolled, so that the keys stay in registers.
- *
- * The keys of the EACH neighbours from val on, of which n are there; wide: val is aligned as KEYS is. */
+/* The keys of the EACH neighbours from val on, of which n are there; wide: val is aligned as KEYS is.  Loops over EACH
+ * keys are unrolled, so that the keys stay in registers. */
 static void read_keys(__global const KEY *val, uint n, bool wide, KEY keys[EACH])
 {
 	if (n >= EACH && wide)

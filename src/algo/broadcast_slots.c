@@ -37,9 +37,9 @@ struct cut {
 	uint64_t areas;
 };
 
-/* A short message has LEAST_AREAS chunks too, so that ranks copy one while the root writes the next; but chunks are not
- * so short that their flags cost more.  Areas of short chunks come to AREAS_BYTES: when the root writes one again, it
- * has left the private caches of its readers. */
+/* Note [broadcast areas].  A short message has LEAST_AREAS chunks too, so that ranks copy one while the root writes the
+ * next; but chunks are not so short that their flags cost more.  Areas of short chunks come to AREAS_BYTES: when the
+ * root writes one again, it has left the private caches of its readers. */
 static struct cut cut_for(const struct algo_in *in)
 {
 	uint64_t unit = block_unit(in->elem_bytes), part = round_up((in->bytes + LEAST_AREAS - 1) / LEAST_AREAS, unit),

@@ -218,9 +218,8 @@ uint64_t network_ns_packed_tree(const struct network_call *c)
 	return ns;
 }
 
-/* The time of a subtree whose root sends all bytes to its children at distances of `step`, the farthest first.  full:
- * time of a child's subtree; last: of the farthest child's, which may be smaller.  Children on the root's node do not
- * use the network. */
+/* The time of a subtree whose root sends all bytes to its children at distances of `step`, the farthest first.
+ * full: time of a child's subtree; last: of the farthest child's, which may be smaller. */
 static uint64_t subtree(const struct network_call *c, uint64_t step, uint64_t children, uint64_t full, uint64_t last)
 {
 	uint64_t each = max_u64(OVERHEAD, c->bytes * WIRE_PER_BYTE), sent = 0, ns = 0;

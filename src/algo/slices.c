@@ -124,7 +124,7 @@ static struct plan_ref input_at(const struct slices *s, int local_rank, uint64_t
 	return plan_slot(s->ranks[local_rank], k % s->inputs * s->chunks.each + off);
 }
 
-/* That owner's slice of chunk k. */
+/* The place of the owner's reduced slice of chunk k. */
 static struct plan_ref result_at(const struct slices *s, int owner, uint64_t k)
 {
 	uint64_t n = (uint64_t)s->n, area = k % s->results, base = s->inputs * s->chunks.each;

@@ -150,8 +150,7 @@ static bool opens_bells(const struct bootstrap *b)
 }
 
 /* One round: the nodes' leaders create the arenas, the other processes map them; failed[p] = 1 where process p could
- * not.  Processes that are one node of a split's parent have mapped an arena together: there a failure to map is the
- * split's. */
+ * not.  In a split, whose processes have mapped the parent's arena, a failure is the split's. */
 static choir_status share_arenas(struct bootstrap *b, choir_status ready, struct arena_address *mine,
                                  struct arena_address *all, unsigned char *failed)
 {

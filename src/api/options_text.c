@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Those before FIRST_DENSE are not for dense collectives only. */
+/* Keys from FIRST_DENSE on are for dense collectives only. */
 enum { FIRST_DENSE = 2 };
 static const char *const option_keys[] = {
 	"algorithm",

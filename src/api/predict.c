@@ -31,7 +31,7 @@ static struct plan_costs costs_of(const struct choir_comm *comm)
 	return costs;
 }
 
-/* That rank's share: of a send or recv between this rank and the peer, of anything else as this rank's. */
+/* Makes `in` the rank's part of the call; false if it takes no part in a send or recv. */
 static bool take_rank(const struct dense *d, int rank, struct algo_in *in)
 {
 	int me = d->comm->rank;

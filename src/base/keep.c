@@ -22,7 +22,7 @@ void keep_init(struct keep *keep, uint64_t most_bytes)
 	keep->most_bytes = most_bytes;
 }
 
-/* Up to a quarter of the power of two below, and a page.  What nobody touches of it costs no memory. */
+/* Adds up to a quarter of the power of two below, or up to a page.  Pages that are not touched cost no memory. */
 uint64_t keep_rounded(uint64_t bytes)
 {
 	uint64_t step = PAGE;

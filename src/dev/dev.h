@@ -187,7 +187,7 @@ void dev_buffer_free(cl_mem mem);
 
 /* dev_buffer_take: the same for a short while: a buffer that was given back, if one is large enough, since drivers take
  * long to allocate one, most of them when a command first uses it.  dev_buffer_give: keeps it; no command may still use
- * it, and {0} is silent.  What a device keeps is freed with it, or when it cannot create a buffer. */
+ * it, and {0} is silent.  A device frees the buffers that it keeps at its end, or when it cannot create one. */
 struct dev_buffer {
 	cl_mem mem;
 	uint64_t bytes; /* as many as were asked for, or more */

@@ -72,8 +72,8 @@ static bool is_awaited(struct choir_comm *comm, int rank, int64_t now)
 	return false;
 }
 
-/* Note [dead peers].  A peer that exits after its last call is no failure as long as nobody waits for it.  What it had
- * published or sent before it went is still there to be read, so a death counts only at the next look after it was
+/* Note [dead peers].  A peer that exits after its last call is no failure as long as no run waits for it.  The peer's
+ * flags and messages from before its death can still be read, so a death counts only at the next look after it was
  * seen, when the engine has been driven in between and a run still waits for that rank.  Of a rank of another machine
  * the transport says only that it is lost. */
 static int find_dead(struct run *run, const char **what)
@@ -197,8 +197,8 @@ static bool may_check(const struct run *run)
 	return run->state != RUN_ENDED && run->state != RUN_JOB && !comm_has_failed(run->comm);
 }
 
-/* Those that can move, and some of the others: the deadline of a call begins when its deps are complete, whether it
- * can move or not. */
+/* Checks the eligible runs, and some of the others: the deadline of a call begins when its deps are complete, whether
+ * it can move or not. */
 static void check_runs(struct choir_comm *comm, int64_t now)
 {
 	struct flight *flight = &comm->engine.flight;

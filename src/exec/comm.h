@@ -67,7 +67,7 @@ struct comm_relation {
 	uint64_t calls;            /* collectives that this comm had made before it */
 };
 
-/* Who holds the comm, and who is in a call.  Any thread. */
+/* The references to the comm, and the threads that are in a call.  Any thread. */
 struct comm_uses {
 	_Atomic int refs;
 	_Atomic int inside;           /* threads between comm_enter and comm_leave */

@@ -97,7 +97,7 @@ static bool find_left(struct choir_comm *comm, const struct keyed_call *call, in
 
 	for (int i = 0; i < comm->node_size; i++) {
 		*rank_p = comm_rank_at(comm, i);
-		/* Who died with the table in its hands keeps it. */
+		/* A rank that died with the lock of the table keeps it. */
 		if (has_left(comm, *rank_p, &dead) && (call->said ? see_key(comm, call) && !was_seen(comm, i) : dead))
 			return true;
 	}
@@ -123,7 +123,7 @@ static bool awaits_deps(struct keyed_call *call, int64_t now)
 	return true;
 }
 
-/* Who tells this rank which key is next: the first rank of its node, which rank 0 tells. */
+/* The rank that tells this one which key is next: the first rank of its node, which rank 0 tells. */
 static int teller(const struct choir_comm *comm)
 {
 	int first = comm_rank_at(comm, 0);

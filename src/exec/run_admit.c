@@ -100,9 +100,9 @@ static bool is_lane_free(const struct run *run)
 	return use->calls_over + COMM_LANES > seq;
 }
 
-/* Calls enter their lanes as their deps are done, in any order, but none COMM_LANES or more before an older one is
- * over: so its lane is free, and of those that had some of its place in the slots only the latest may still be under
- * way. */
+/* Note [lane entry].  Calls enter their lanes when their deps are complete, in any order, but no call enters COMM_LANES
+ * or more before an older one is over.  So its lane is free, and of the calls that had a part of its place in the slots
+ * only the latest may still be under way. */
 static bool may_enter(struct run *run)
 {
 	int size = run->comm->node_size;

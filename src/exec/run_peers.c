@@ -8,9 +8,8 @@
 
 #include <stdlib.h>
 
-/* A buffer of some rank is out of its peers' reach, or only some are in place where that matters: all ranks have seen
- * that, and take the plan that goes through slots.  Its slot is the fallback range, which a call whose plan has peers
- * got with its number (slot_ring.c). */
+/* All ranks have seen that a buffer is out of its peers' reach, or that only some are in place where that matters: they
+ * take the plan through slots, in the fallback range, which the call got with its number (slot_ring.c). */
 static choir_status take_other_plan(struct run *run)
 {
 	struct algo_in in = run->bound.in;

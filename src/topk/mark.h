@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Note [marked blocks].  acc of f32 without momentum is made, compared and stored while it is in registers, and its
- * candidates are written while the loads of the next elements are under way.  What left the residual (Note [zeroed]) is
- * a bit for each element, so nothing is computed twice. */
+ * candidates are written while the loads of the next elements are under way.  The entries that left the residual (Note
+ * [zeroed]) are a bit for each element, so nothing is computed twice. */
 #ifndef TOPK_MARK_H
 #define TOPK_MARK_H
 

@@ -59,14 +59,15 @@ struct topk_candidates {
 /* The work on acc and momentum where they are: on the host (near.c), or by kernels on a device whose memory the host
  * does not reach (far.c), with the same bits.  Each makes `then` the next step, once the work is done. */
 struct topk_access {
-	/* Makes acc and momentum, and nan_at.  above: and run->candidates, all entries with a key >= least, complete if
-	 * there are no more than room.  top: they may be those among which a sample expects the k largest.
-	 * sampled: those with a key that is no less than about the k-th largest of a sample, zeros apart.
-	 * collect: the candidates alone, of an acc that is made. */
+	/* Make acc, momentum and nan_at; all but the first also run->candidates, complete if they fit `room`: */
 	choir_status (*accumulate)(struct topk_run *run, topk_step then);
+	/* all entries with a key >= least */
 	choir_status (*accumulate_above)(struct topk_run *run, uint64_t least, uint64_t room, topk_step then);
+	/* the entries among which a sample expects the k largest; they may be left out */
 	choir_status (*accumulate_top)(struct topk_run *run, uint64_t k, topk_step then);
+	/* the entries, zeros apart, with a key that is no less than about the k-th largest of a sample */
 	choir_status (*accumulate_sampled)(struct topk_run *run, uint64_t k, uint64_t room, topk_step then);
+	/* as above, of an acc that is made already */
 	choir_status (*collect)(struct topk_run *run, uint64_t least, uint64_t room, topk_step then);
 
 	/* find_top: the k <= n largest of elements [from, from + n), behind run->selected, which has room; run->limit.

@@ -119,10 +119,10 @@ static choir_status build_all(struct trainer *trainer)
 	return rc ? fail_cl("clFinish", rc) : CHOIR_SUCCESS;
 }
 
-/* All meet first: a rank that has called before is late later on, not missing (the library takes a local rank that
- * nobody uses for one that the waiting thread forgot).  One rank of a machine builds before the others, who then find
- * the drivers' caches filled (PoCL's cannot stand several builders of one kernel); then one step of all together, at
- * rate 0, builds what the exchange needs. */
+/* Note [warm-up].  All ranks meet first: a rank that has called before is late later on, not missing (the library takes
+ * a local rank without a call for one that the waiting thread forgot).  One rank of a machine builds before the others,
+ * who then find the drivers' caches filled (PoCL's cannot stand several builders of one kernel); then one step of all
+ * together, at rate 0, builds what the exchange needs. */
 static choir_status warm_up(struct trainer *trainer, const struct seat *seat)
 {
 	const struct exchange_ops *ops = trainer->exchange->ops;
