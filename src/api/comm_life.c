@@ -2,6 +2,7 @@
 /* How a comm is filled, and how all of it but the shell (exec/comm.c) goes again. */
 #include "api/comm_life.h"
 
+#include "api/nodes.h"
 #include "api/rules_file.h"
 #include "base/fork.h"
 #include "base/kept_error.h"
@@ -93,6 +94,16 @@ static choir_status init_locks(struct choir_comm *comm)
 	return engine_init(comm);
 }
 
+static uint64_t find_far_ranks(const struct bootstrap *b, const struct choir_comm *comm)
+{
+	uint64_t far = 0;
+
+	for (int r = 0; b->far_cores && r < comm->node_size && r < 64; r++)
+		if (nodes_are_far(b, b->me, b->process_of[comm_rank_at(comm, r)]))
+			far |= UINT64_C(1) << r;
+	return far;
+}
+
 choir_status comm_fill(struct bootstrap *b, int local, struct choir_comm *comm)
 {
 	const struct join *join = b->join;
@@ -131,6 +142,7 @@ choir_status comm_fill(struct bootstrap *b, int local, struct choir_comm *comm)
 		return error_no_memory("options", strlen(join->config->options) + 1);
 	comm->local_rank = layout->local_rank_of[comm->rank];
 	comm->node_size = layout->node_size[layout->node_of[comm->rank]];
+	comm->far_ranks = find_far_ranks(b, comm);
 	comm->engine.arena.done_seen = calloc((size_t)comm->node_size, sizeof *comm->engine.arena.done_seen);
 	if (comm->engine.arena.done_seen == NULL)
 		return error_no_memory("lanes", (size_t)b->n * sizeof *comm->engine.arena.done_seen);

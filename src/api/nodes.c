@@ -47,6 +47,16 @@ static void look_at_cores(struct bootstrap *b)
 	b->far_cores = !cache_is_shared(cache_machine(), &cores);
 }
 
+bool nodes_are_far(const struct bootstrap *b, int process, int other)
+{
+	cpu_set_t cores, theirs;
+
+	memcpy(&cores, b->processes[process].cores, sizeof cores);
+	memcpy(&theirs, b->processes[other].cores, sizeof theirs);
+	CPU_OR(&cores, &cores, &theirs);
+	return !cache_is_shared(cache_machine(), &cores);
+}
+
 /* own[p]: process p could not map its node's arena, so it is a node of its own. */
 static choir_status place_ranks(struct bootstrap *b, const unsigned char *own)
 {

@@ -11,4 +11,7 @@
 choir_status nodes_make(struct bootstrap *bootstrap, choir_status ready, unsigned char *own, unsigned char *failed);
 void nodes_drop(struct bootstrap *bootstrap);
 
+/* nodes_are_far: do the cores of these processes of this machine share no cache? */
+bool nodes_are_far(const struct bootstrap *bootstrap, int process, int other);
+
 #endif

@@ -105,6 +105,7 @@ struct choir_comm {
 	choir_device *device;
 	bool host_reduce_only; /* ranks have different devices: redundant reductions must not differ */
 	bool far_cores;        /* the cores of my node's ranks share no cache, as far as the system says */
+	uint64_t far_ranks;    /* bit r: those of local rank r and mine share none; of the first 64 ranks */
 	bool crowded;          /* more ranks on this machine than cores: never spin */
 	/* all ranks are threads of this process, and their devices' memory is reached directly */
 	bool one_process;

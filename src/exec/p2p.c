@@ -64,6 +64,11 @@ static uint32_t ns_since(int64_t start)
 	return ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
 }
 
+static bool is_far(const struct choir_comm *comm, int peer)
+{
+	return (comm->far_ranks >> comm->layout.local_rank_of[peer] & 1) != 0; /* rings have no more ranks than bits */
+}
+
 static void put_long(struct ring *ring, struct ring_item *item, const void *src, uint64_t len, bool far)
 {
 	int64_t start;
@@ -91,7 +96,7 @@ bool p2p_put(struct run *run, const struct plan_step *step)
 		return false;
 	src = step->len > 0 ? operand_at(run, run->plan->refs[step->src_first]) : NULL;
 	if (!is_short(step))
-		put_long(ring, item, src, step->len, run->comm->far_cores);
+		put_long(ring, item, src, step->len, is_far(run->comm, step->peer));
 	else if (step->len > 0)
 		memcpy(item->bytes, src, step->len);
 	item->key[0] = run->number;
@@ -157,7 +162,7 @@ static void learn(struct run *run, struct ring *ring, const struct plan_step *st
 {
 	struct choir_comm *comm = run->comm;
 	struct nt_entry *entries = comm->engine.nt.p2p[comm->layout.local_rank_of[step->peer]];
-	struct nt_choice choice = { .bits = &ring->nt, .entries = entries, .far = comm->far_cores };
+	struct nt_choice choice = { .bits = &ring->nt, .entries = entries, .far = is_far(comm, step->peer) };
 
 	nt_took(&choice, nt_size(step->len, NT_P2P_SIZES), item->nt, step->len, (int64_t)item->put_ns + take_ns);
 }
