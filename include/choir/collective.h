@@ -9,8 +9,9 @@
  * event_p: NULL: the call blocks and returns the outcome.  Else it returns at once with a reference in *event_p, and
  * the contents of the buffers belong to the collective until the event completes.
  * Any thread may call.
- * Errors of every call: ARGUMENT (nothing was sent, nothing changed) and the comm's sticky failure; as outcome
- * MISMATCH, TIMEOUT, PEER_DEAD, OPENCL, TRANSPORT, NO_MEMORY, ABORTED, UNSUPPORTED. */
+ * Errors of every call: ARGUMENT, and TIMEOUT where kernels that it needs before it begins are not built by its
+ * deadline (nothing was sent, nothing changed), and the comm's sticky failure; as outcome MISMATCH,
+ * TIMEOUT, PEER_DEAD, OPENCL, TRANSPORT, NO_MEMORY, ABORTED, UNSUPPORTED. */
 #ifndef CHOIR_COLLECTIVE_H
 #define CHOIR_COLLECTIVE_H
 

@@ -140,7 +140,8 @@ CHOIR_API choir_status choir_comm_flush(choir_comm *comm);
  * and devices may be released before or after.  NULL is silent. */
 CHOIR_API choir_status choir_comm_destroy(choir_comm *comm);
 
-/* choir_comm_warm: builds the kernels of (dtype, op) ahead of their first use.  Blocks for the build. */
+/* choir_comm_warm: builds the kernels of (dtype, op) ahead of their first use.  Blocks for the build, but not more than
+ * ten minutes. */
 CHOIR_API choir_status choir_comm_warm(choir_comm *comm, choir_dtype dtype, choir_op op);
 
 /* choir_comm_json: ranks, nodes, transport and rules of a comm as a JSON object, which choir-info and the bench print.

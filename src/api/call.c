@@ -166,6 +166,17 @@ choir_status call_read(const char *call, const choir_call *given, unsigned takes
 	return CHOIR_SUCCESS;
 }
 
+void call_builds_begin(const choir_comm *comm, const choir_call *call)
+{
+	dev_build_deadline(wait_end_ns(call->deadline_ms > 0 ? call->deadline_ms : comm->deadline_ms));
+}
+
+choir_status call_builds_end(const choir_comm *comm, choir_status st)
+{
+	dev_build_deadline(0);
+	return st == CHOIR_TIMEOUT ? error_prefix(st, "%s: rank %d", comm->name, comm->rank) : st;
+}
+
 choir_status call_takes_no_options(const char *call, const choir_call *read)
 {
 	if (read->options == NULL || read->options[0] == '\0')

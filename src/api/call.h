@@ -52,6 +52,12 @@ static inline unsigned call_takes(const struct call_key *key)
 /* call_read: the caller's choir_call (NULL = defaults) checked and completed.  takes: of enum call_takes. */
 choir_status call_read(const char *call, const choir_call *given, unsigned takes, choir_call *out);
 
+/* call_builds_begin: this thread, which prepares the call, waits for kernels to be built until the call's deadline from
+ * now on, the comm's if it has none.
+ * call_builds_end: after that, always.  Returns st; the sentence of a TIMEOUT is given the comm and the rank. */
+void call_builds_begin(const choir_comm *comm, const choir_call *call);
+choir_status call_builds_end(const choir_comm *comm, choir_status st);
+
 /* call_takes_no_options: ARGUMENT if the caller gave some. */
 choir_status call_takes_no_options(const char *call, const choir_call *read);
 

@@ -126,13 +126,15 @@ static bool goes_through(const struct dense *d, const struct segments *segments)
 }
 
 /* What is gathered lies apart from what it was gathered from.  A broadcast's root in place writes nothing. */
-static void gather_lists(const struct dense *d, struct bound *bound)
+static choir_status gather_lists(const struct dense *d, struct bound *bound)
 {
 	choir_device *device = d->comm->device;
-	bool sends = gathered_fits(device, d->send_list, d->send_bytes, false);
-	bool writes = !(d->in_place && d->collective == COLLECTIVE_BROADCAST);
-	bool receives = writes ? gathered_fits(device, d->recv_list, d->recv_bytes, true) : sends;
+	bool writes = !(d->in_place && d->collective == COLLECTIVE_BROADCAST), sends, receives;
 
+	TRY(gathered_fits(device, d->send_list, d->send_bytes, false, &sends));
+	receives = sends;
+	if (writes)
+		TRY(gathered_fits(device, d->recv_list, d->recv_bytes, true, &receives));
 	if (writes && (sends || receives))
 		bound->in.in_place = false;
 	if (sends) {
@@ -144,22 +146,28 @@ static void gather_lists(const struct dense *d, struct bound *bound)
 		bound->recv = dev_buffer_access(NULL, 0, d->recv_bytes);
 	}
 	take_shadows(d, bound);
+	return CHOIR_SUCCESS;
 }
 
-static void take_lists(const struct dense *d, struct bound *bound)
+static choir_status take_lists(const struct dense *d, struct bound *bound)
 {
+	choir_status st;
+
 	bound->lists = true;
 	bound->in.lists = (uint32_t)min_u64(d->send_list->n, UINT32_MAX);
 	bound->in.in_place = d->in_place;
 	bound->in.in_place_off = d->in_place ? dense_inner_off(d) : 0;
 	bound->send = bound->recv = (struct dev_access){ .direct = true };
-	gather_lists(d, bound);
+	st = gather_lists(d, bound);
+	if (st != CHOIR_SUCCESS)
+		return error_prefix(st, "%s", d->call);
 	if (!bound->send.stage)
 		bound->send_list = *d->send_list;
 	if (!bound->recv.stage)
 		bound->recv_list = *d->recv_list;
 	bound->in.send_direct = bound->send.stage ? bound->send_shadow : goes_through(d, d->send_list);
 	bound->in.recv_direct = bound->recv.stage ? bound->recv_shadow : goes_through(d, d->recv_list);
+	return CHOIR_SUCCESS;
 }
 
 void dense_buffers_part_lists(const struct dense *d, struct bound *bound)
@@ -199,8 +207,7 @@ choir_status dense_buffers_bind(const struct dense *d, struct bound *bound, stru
 	TRY(check_buffers(d, &bound->in));
 	if (d->send_list == NULL)
 		return resolve(d, bound, prepared);
-	take_lists(d, bound);
-	return CHOIR_SUCCESS;
+	return take_lists(d, bound);
 }
 
 /* --- the symmetric addresses, for plans whose peers read SEND or write RECV --- */

@@ -62,7 +62,7 @@ static choir_status renew(choir_request *request)
 	choir_status st;
 
 	call.options = request->prepared->key.options;
-	TRY(request->prepared->key.form->prepare(request->comm, &request->prepared->key, &call, &fresh));
+	TRY(start_prepare(request->comm, &request->prepared->key, &call, &fresh));
 	st = commit_hold(fresh->commit);
 	if (st != CHOIR_SUCCESS) {
 		prepared_release(fresh);
@@ -170,7 +170,7 @@ static choir_status prepare(choir_request *request, struct call_key *key, const 
 	key->factor = call->factor;
 	key->tag = call->tag;
 	TRY(keep_call(request, call, key->form->name));
-	TRY(key->form->prepare(request->comm, key, call, &request->prepared));
+	TRY(start_prepare(request->comm, key, call, &request->prepared));
 	TRY(commit_hold(request->prepared->commit));
 	return keep_buffers(request);
 }

@@ -125,6 +125,7 @@ static choir_status start(choir_comm *comm, struct sparse_call *sparse, const ch
 {
 	char algorithm[ALGORITHM_BYTES];
 	choir_call call;
+	choir_status st;
 	struct run *run;
 
 	TRY(call_check_comm(function, comm));
@@ -132,7 +133,9 @@ static choir_status start(choir_comm *comm, struct sparse_call *sparse, const ch
 	TRY(read_call(comm, sparse, attr, &call, algorithm));
 	TRY(call_may_start(function, comm, event_p));
 	TRY(run_create(comm, &run));
-	return call_start(function, run, prepare(run, sparse, &call), event_p);
+	call_builds_begin(comm, &call);
+	st = call_builds_end(comm, prepare(run, sparse, &call));
+	return call_start(function, run, st, event_p);
 }
 
 choir_status choir_sparse_allreduce(choir_comm *comm, choir_buffer send_ind, size_t send_ind_count,

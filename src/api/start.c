@@ -207,6 +207,13 @@ static struct prepared *find(choir_comm *comm, const struct call_key *key, bool 
 	return prepared;
 }
 
+choir_status start_prepare(choir_comm *comm, const struct call_key *key, const choir_call *call,
+                           struct prepared **out_p)
+{
+	call_builds_begin(comm, call);
+	return call_builds_end(comm, key->form->prepare(comm, key, call, out_p));
+}
+
 bool start_takes(struct prepared *prepared)
 {
 	bool taken;
@@ -274,7 +281,7 @@ static choir_status find_or_prepare(choir_comm *comm, const struct call_key *key
 
 	if (prepared == NULL || !start_takes(prepared)) {
 		prepared_release(prepared);
-		TRY(key->form->prepare(comm, key, call, &prepared));
+		TRY(start_prepare(comm, key, call, &prepared));
 		if (!start_takes(prepared)) {
 			st = error_prefix(CHOIR_OPENCL, "%s", key->form->name);
 			prepared_release(prepared);

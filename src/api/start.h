@@ -10,6 +10,10 @@
  * blocks. */
 choir_status start_call(choir_comm *comm, struct call_key *key, const choir_call *given, choir_event **event_p);
 
+/* start_prepare: prepares a call whose key is complete.  call: read; without deadline_ms builds have the comm's. */
+choir_status start_prepare(choir_comm *comm, const struct call_key *key, const choir_call *call,
+                           struct prepared **out_p);
+
 /* start_keep: the comm keeps the call, if it lasts and no other thread drives just now. */
 void start_keep(choir_comm *comm, struct prepared *prepared);
 

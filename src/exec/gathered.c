@@ -67,15 +67,16 @@ static bool is_whole(const struct segment *segment)
 	return segment->ptr == NULL && access != NULL && dev_is_on_device(access) && dev_is_whole(access);
 }
 
-/* Can the kernels be built?  If not, there is another way. */
-static bool has_kernels(choir_device *device, const char *options, const char *name)
+/* Can the kernels be built?  If not, there is another way; at the deadline that is not known yet. */
+static choir_status look_for_kernels(choir_device *device, const char *options, const char *name, bool *built_p)
 {
 	cl_kernel kernel;
+	choir_status st = dev_kernel_take(device, SOURCE, options, name, &kernel);
 
-	if (dev_kernel_take(device, SOURCE, options, name, &kernel) != CHOIR_SUCCESS)
-		return false;
-	dev_kernel_give(device, SOURCE, options, name, kernel);
-	return true;
+	*built_p = st == CHOIR_SUCCESS;
+	if (*built_p)
+		dev_kernel_give(device, SOURCE, options, name, kernel);
+	return st == CHOIR_TIMEOUT ? st : CHOIR_SUCCESS;
 }
 
 static const char *name_of(bool written)
@@ -83,23 +84,33 @@ static const char *name_of(bool written)
 	return written ? "scatter_buffers" : "gather_buffers";
 }
 
-bool gathered_fits(choir_device *device, const struct segments *segments, uint64_t bytes, bool written)
+/* Would kernels take less time than a command a segment, and may they touch the buffers? */
+static bool is_worth_kernels(const choir_device *device, const struct segments *segments, uint64_t bytes)
 {
 	uint64_t command = dev_command_bytes(device) > 0 ? dev_command_bytes(device) : NEAR_COMMAND_BYTES;
-	uint64_t blocks, unit;
-	char options[OPTIONS_BYTES];
 
 	if (segments->n < FEWEST || bytes == 0 || bytes > MOST_BYTES)
 		return false;
-	blocks = blocks_of(segments, bytes);
-	if (bytes / (segments->n * blocks) > MEAN_COMMANDS * command)
+	if (bytes / (segments->n * blocks_of(segments, bytes)) > MEAN_COMMANDS * command)
 		return false;
 	for (size_t i = 0; i < segments->n; i++)
 		if (!is_whole(&segments->items[i]))
 			return false;
+	return true;
+}
+
+choir_status gathered_fits(choir_device *device, const struct segments *segments, uint64_t bytes, bool written,
+                           bool *fits_p)
+{
+	uint64_t unit;
+	char options[OPTIONS_BYTES];
+
+	*fits_p = false;
+	if (!is_worth_kernels(device, segments, bytes))
+		return CHOIR_SUCCESS;
 	unit = unit_of(segments);
-	write_options(options, unit, shape_of(device, longest_of(segments, blocks) / unit));
-	return has_kernels(device, options, name_of(written));
+	write_options(options, unit, shape_of(device, longest_of(segments, blocks_of(segments, bytes)) / unit));
+	return look_for_kernels(device, options, name_of(written), fits_p);
 }
 
 /* --- the launches --- */

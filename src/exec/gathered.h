@@ -11,8 +11,9 @@
 #include "exec/run.h"
 
 /* gathered_fits: are the segments, of that many bytes with their padding, gathered (written: scattered)?  Builds the
- * kernels when they are first needed. */
-bool gathered_fits(choir_device *device, const struct segments *segments, uint64_t bytes, bool written);
+ * kernels when they are first needed; TIMEOUT at the deadline of dev_build_deadline. */
+choir_status gathered_fits(choir_device *device, const struct segments *segments, uint64_t bytes, bool written,
+                           bool *fits_p);
 
 /* gathered_fill: makes room for the run's SEND and RECV, as far as they are gathered, and starts to gather SEND, if the
  * plan reads it and no shadow's read comes behind it.  *event_p: complete once it is over; unchanged if there is

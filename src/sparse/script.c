@@ -153,6 +153,7 @@ static choir_status take_user_op(struct sparse *sparse)
 {
 	const struct user_op *user;
 	const char *why = NULL;
+	choir_status st;
 
 	if (!user_op_is(sparse->call.op))
 		return CHOIR_SUCCESS;
@@ -169,8 +170,10 @@ static choir_status take_user_op(struct sparse *sparse)
 		                 "sparse_allreduce: operator '%s' has no fold function, and kernels cannot do this "
 		                 "call: the device, the mode or the wire type",
 		                 user->name);
-	return sparse->kernels ? reduce_kernel_warm(sparse->env.device, sparse->call.val_dtype, sparse->call.op)
-	                       : CHOIR_SUCCESS;
+	if (!sparse->kernels)
+		return CHOIR_SUCCESS;
+	st = reduce_kernel_warm(sparse->env.device, sparse->call.val_dtype, sparse->call.op);
+	return st == CHOIR_SUCCESS ? st : error_prefix(st, "sparse_allreduce");
 }
 
 /* Note [short lists] in stay.c. */

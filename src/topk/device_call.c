@@ -148,6 +148,7 @@ static choir_status step_write(struct device_call *call, struct script_turn *tur
 static choir_status step_kernels(struct device_call *call, struct script_turn *turn)
 {
 	bool done = true;
+	choir_status st;
 
 	if (call->event != NULL)
 		TRY(dev_poll(call->event, &done));
@@ -156,7 +157,10 @@ static choir_status step_kernels(struct device_call *call, struct script_turn *t
 		call->watched = false;
 	}
 	if (done) {
-		TRY(call->form->kernels(call, &done));
+		dev_build_deadline(call->end_ns); /* the run has none */
+		st = call->form->kernels(call, &done);
+		if (st != CHOIR_SUCCESS)
+			return st == CHOIR_TIMEOUT ? error_prefix(st, "%s", call->form->name) : st;
 		if (call->host_only)
 			call->step = step_reach;
 		else
