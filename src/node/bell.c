@@ -46,7 +46,10 @@
 #endif
 #endif
 
-enum { SLEEPERS = 0xffff, RUNG = 0x10000, AWAITED_SHIFT = 32 };
+#define AWAITED_SHIFT 32
+#define RUNG          (UINT64_C(1) << (AWAITED_SHIFT - 1))
+#define SLEEPERS      (RUNG - 1)
+_Static_assert(SLEEPERS >= 1 << 22, "Linux has no more threads than that");
 
 struct bell_page {
 	struct shared_head head;

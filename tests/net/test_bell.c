@@ -204,6 +204,21 @@ static void arming_again_asks_for_another_ring(void **state)
 	bell_sleep(bell_mine(), first, -1);
 }
 
+/* More threads than 16 bits count, as one thread that arms as often. */
+static void many_sleepers_are_counted(void **state)
+{
+	enum { MANY = 1 << 16 };
+	uint32_t seen = bell_arm(bell_mine(), BELL_ANY);
+
+	(void)state;
+	for (int i = 1; i < MANY; i++)
+		(void)bell_arm(bell_mine(), BELL_ANY);
+	bell_ring(bell_mine());
+	assert_int_not_equal(bell_arm(bell_mine(), BELL_ANY), seen);
+	for (int i = 0; i < MANY + 1; i++)
+		bell_disarm(bell_mine());
+}
+
 /* The last tests: for good. */
 static void ringers_fence_from_here_on(void **state)
 {
@@ -302,6 +317,7 @@ int main(void)
 		cmocka_unit_test(addresses_are_checked),
 		cmocka_unit_test(a_child_has_its_own_bell),
 		cmocka_unit_test(ringers_fence_from_here_on),
+		cmocka_unit_test(many_sleepers_are_counted),
 		cmocka_unit_test(threads_take_turns),
 		cmocka_unit_test(processes_take_turns),
 	};
