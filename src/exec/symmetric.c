@@ -11,12 +11,18 @@
 #define WHERE_NOTHING UINT64_C(0xFFFE)
 #define WHERE_LIST    UINT64_C(0xFFFD)
 #define WHERE_DEVICE  UINT64_C(0xFFFC)
+_Static_assert(COMM_SYMMETRIC < WHERE_DEVICE, "the numbers of symmetric memory end before the others");
 
 choir_status symmetric_create(const struct choir_comm *comm, uint64_t bytes, struct symmetric **out_p)
 {
 	size_t n = (size_t)comm->node_size;
-	struct symmetric *symmetric = calloc(1, sizeof *symmetric);
+	struct symmetric *symmetric;
 
+	if (bytes > WHAT_MASK)
+		return error_set(CHOIR_UNSUPPORTED,
+		                 "%s: symmetric memory of %llu bytes: its addresses have %d bits for an offset",
+		                 comm->name, (unsigned long long)bytes, WHERE_SHIFT);
+	symmetric = calloc(1, sizeof *symmetric);
 	if (symmetric != NULL) {
 		symmetric->bytes = bytes;
 		symmetric->n = (int)n;

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers that are packed into few bits: the plans of a script on many ranks of a node, and the last call of a comm. */
+/* Numbers that are packed into few bits: the plans of a script, the last call of a comm, offsets in
+ * symmetric memory. */
+#include "api/call.h"
 #include "exec/comm.h"
+#include "exec/record.h"
+#include "exec/symmetric.h"
 #include "world/world.h"
 
 #include <setjmp.h>
@@ -115,9 +119,82 @@ static void test_last_number(void **state)
 	world_end(&world);
 }
 
+/* --- the plans of a script --- */
+
+/* A script of so many plans without steps. */
+struct long_script {
+	struct plan plan;
+	uint64_t room;
+	int left;
+};
+
+static choir_status next_plan(void *state, struct script_turn *turn)
+{
+	struct long_script *script = state;
+	struct dev_access room = script_host(&script->room, sizeof script->room);
+
+	*turn = (struct script_turn){
+		.what = script->left > 0 ? SCRIPT_PLAN : SCRIPT_DONE, .plan = &script->plan, .send = room, .recv = room
+	};
+	script->left--;
+	return CHOIR_SUCCESS;
+}
+
+static void keep_script(void *state)
+{
+	(void)state;
+}
+
+static choir_status run_script(choir_comm *comm, int plans)
+{
+	static const struct script_ops ops = { .next = next_plan, .destroy = keep_script };
+	static struct long_script script;
+	choir_call call = CHOIR_CALL_INIT;
+	struct run *run;
+
+	script = (struct long_script){ .plan = { .algorithm = "none" }, .left = plans };
+	assert_int_equal(run_create(comm, &run), CHOIR_SUCCESS);
+	assert_int_equal(run_set_call(run, &call, "choir_barrier"), CHOIR_SUCCESS);
+	run->bound.record = (struct call_record){ .collective = COLLECTIVE_BARRIER };
+	run->script.ops = &ops;
+	run->script.state = &script;
+	return call_start("choir_barrier", run, CHOIR_SUCCESS, NULL);
+}
+
+static void test_longest_script(void **state)
+{
+	struct world world;
+
+	(void)state;
+	world_begin(&world, 1, NULL);
+	if (run_script(world.comms[0], 255) != CHOIR_SUCCESS)
+		fail_msg("%s", choir_last_error());
+	assert_int_equal(run_script(world.comms[0], 256), CHOIR_UNSUPPORTED);
+	assert_non_null(strstr(choir_last_error(), "its script has more than 255 plans"));
+	world_end(&world);
+}
+
+/* --- the bytes of symmetric memory --- */
+
+static void test_longest_symmetric_memory(void **state)
+{
+	struct symmetric *symmetric = NULL;
+	struct world world;
+
+	(void)state;
+	world_begin(&world, 2, NULL);
+	assert_int_equal(symmetric_create(world.comms[0], UINT64_C(1) << 48, &symmetric), CHOIR_UNSUPPORTED);
+	assert_non_null(strstr(choir_last_error(), "281474976710656 bytes"));
+	assert_int_equal(symmetric_create(world.comms[0], (UINT64_C(1) << 48) - 1, &symmetric), CHOIR_SUCCESS);
+	symmetric_destroy(symmetric);
+	world_end(&world);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_many_ranks), cmocka_unit_test(test_last_number) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_many_ranks), cmocka_unit_test(test_last_number),
+		                            cmocka_unit_test(test_longest_script),
+		                            cmocka_unit_test(test_longest_symmetric_memory) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();
