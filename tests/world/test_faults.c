@@ -274,7 +274,7 @@ static void dead_pair(struct world *world, int rank, choir_comm *comm, void *arg
 	(void)arg;
 	if (rank == 1) {
 		IS(choir_recv(comm, choir_host(&value), 1, CHOIR_F32, 0, NULL, NULL), CHOIR_TIMEOUT);
-		CHECK(says(choir_last_error(), "waits for rank 0"));
+		CHECK(says(choir_last_error(), "waits for rank 0 (nothing was heard from it)"));
 	} else {
 		st = choir_send(comm, choir_host(&value), 1, CHOIR_F32, 1, NULL, NULL);
 		CHECK(st == CHOIR_SUCCESS || st == CHOIR_TIMEOUT);
@@ -287,6 +287,27 @@ static void test_dead_pair(void **state)
 
 	(void)state;
 	run_with(2, 1, 300, &faults, dead_pair, NULL);
+}
+
+/* A rank that is dead from the first call on: the others cannot say how many calls it has made. */
+static void never_heard(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	struct sum sum;
+
+	(void)arg;
+	IS(sum_start(&sum, comm, 2000, 1, NULL, false), CHOIR_TIMEOUT);
+	if (rank != 0)
+		CHECK(says(choir_last_error(), "waits for rank 0 (nothing was heard from it)") &&
+		      !says(choir_last_error(), "it has made"));
+	sum_free(&sum);
+}
+
+static void test_never_heard(void **state)
+{
+	struct hub_faults faults = { .dead = true, .dead_endpoint = 0 };
+
+	(void)state;
+	run_with(2, 1, 300, &faults, never_heard, NULL);
 }
 
 /* Early messages are kept up to a bound, of which all but 3 bytes seem to be taken: 4 more end the comm. */
@@ -329,6 +350,7 @@ int main(void)
 		                            cmocka_unit_test(test_dead),
 		                            cmocka_unit_test(test_lost_peer),
 		                            cmocka_unit_test(test_dead_pair),
+		                            cmocka_unit_test(test_never_heard),
 		                            cmocka_unit_test(test_too_much_is_kept) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
