@@ -50,6 +50,40 @@ static void test_waits_for_a_peer_inside(void **state)
 	world_end(&world);
 }
 
+/* The same where rank 0's deadline passes. */
+static void test_time_out_waits_for_a_peer_inside(void **state)
+{
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+	choir_call call = CHOIR_CALL_INIT;
+	struct world world;
+	struct sum sums[2];
+
+	(void)state;
+	if (choir_device_class(world_device()) != CHOIR_CLASS_DIRECT)
+		skip(); /* nobody is in another rank's memory */
+	config.deadline_ms = 60000;
+	call.deadline_ms = 200;
+	world_begin(&world, 3, &config);
+	assert_int_equal(sum_start(&sums[1], world.comms[1], COUNT, 1, NULL, true), CHOIR_SUCCESS);
+	while (!has_flag(world.comms[1], 0))
+		sched_yield();
+	while (!engine_enter(&world.comms[1]->engine))
+		sched_yield();
+	assert_int_equal(sum_start(&sums[0], world.comms[0], COUNT, 1, &call, true), CHOIR_SUCCESS);
+	while (choir_comm_status(world.comms[0]) == CHOIR_SUCCESS)
+		(void)choir_event_wait(sums[0].event, 1);
+	assert_int_equal(choir_comm_status(world.comms[0]), CHOIR_TIMEOUT);
+	assert_int_equal(choir_event_wait(sums[0].event, WITHDRAW_MS + 100), CHOIR_TIMEOUT);
+	assert_int_equal(choir_event_status(sums[0].event), CHOIR_RUNNING);
+	engine_leave(&world.comms[1]->engine);
+	for (int r = 0; r < 2; r++) {
+		(void)choir_event_wait(sums[r].event, 10000);
+		assert_int_equal(choir_event_status(sums[r].event), CHOIR_TIMEOUT);
+		sum_free(&sums[r]);
+	}
+	world_end(&world);
+}
+
 /* The third rank comes when the others have gone: nothing was waited for, and it goes nowhere. */
 static void test_waits_for_no_late_rank(void **state)
 {
@@ -81,6 +115,7 @@ static void test_waits_for_no_late_rank(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_waits_for_a_peer_inside),
+		                            cmocka_unit_test(test_time_out_waits_for_a_peer_inside),
 		                            cmocka_unit_test(test_waits_for_no_late_rank) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
