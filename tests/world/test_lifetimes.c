@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Lifetimes: threads that end, and comms that are destroyed, while others use what they leave. */
 #include "exec/comm.h"
+#include "exec/event.h"
+#include "exec/thread.h"
 #include "world/gate.h"
 
 #include <sched.h>
@@ -85,6 +87,62 @@ static void test_new_threads(void **state)
 				fail_msg("round %d, rank %d: %s", round, i, callers[i].text);
 	}
 	line_up_end();
+	world_end(&world);
+}
+
+/* --- a thread that ends with its group open --- */
+
+/* Of a call that waits for rank 1. */
+struct grouped {
+	struct sum sum;
+	choir_status status;
+};
+
+/* As group_add does; the runs of a group that is left open would never be freed. */
+static void *mark_as_grouped(void *arg)
+{
+	struct grouped *grouped = arg;
+
+	atomic_store(&grouped->sum.event->grouped_by, this_thread());
+	grouped->status = choir_event_wait(grouped->sum.event, 0);
+	return NULL;
+}
+
+static void *wait_at_once(void *arg)
+{
+	struct grouped *grouped = arg;
+
+	grouped->status = choir_event_wait(grouped->sum.event, 0);
+	return NULL;
+}
+
+static choir_status status_of(void *(*fn)(void *), struct grouped *grouped)
+{
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, fn, grouped), 0);
+	pthread_join(thread, NULL);
+	return grouped->status;
+}
+
+/* Later threads, which get what the system kept of that one, are not taken for it. */
+static void test_group_of_an_ended_thread(void **state)
+{
+	struct grouped grouped;
+	struct world world;
+	struct sum other;
+
+	(void)state;
+	world_begin(&world, 2, NULL);
+	assert_int_equal(sum_start(&grouped.sum, world.comms[0], COUNT, 1, NULL, true), CHOIR_SUCCESS);
+	assert_int_equal(status_of(mark_as_grouped, &grouped), CHOIR_WOULD_DEADLOCK);
+	for (int i = 0; i < 20; i++)
+		assert_int_equal(status_of(wait_at_once, &grouped), CHOIR_TIMEOUT);
+	atomic_store(&grouped.sum.event->grouped_by, 0);
+	assert_int_equal(sum_start(&other, world.comms[1], COUNT, 1, NULL, false), CHOIR_SUCCESS);
+	assert_int_equal(choir_event_wait(grouped.sum.event, -1), CHOIR_SUCCESS);
+	sum_free(&grouped.sum);
+	sum_free(&other);
 	world_end(&world);
 }
 
@@ -326,10 +384,11 @@ static void test_rank_goes(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_new_threads), cmocka_unit_test(test_destroy_in_call),
-		                            cmocka_unit_test(test_destroy_in_callback),
-		                            cmocka_unit_test(test_destroy_among_waiters),
-		                            cmocka_unit_test(test_rank_goes) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_new_threads),           cmocka_unit_test(test_group_of_an_ended_thread),
+		cmocka_unit_test(test_destroy_in_call),       cmocka_unit_test(test_destroy_in_callback),
+		cmocka_unit_test(test_destroy_among_waiters), cmocka_unit_test(test_rank_goes)
+	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();
