@@ -130,7 +130,6 @@ static void test_most(void **state)
 {
 	int colors[2] = { INT32_MAX, INT32_MAX }, keys[2] = { 1, 0 };
 	choir_comm *children[2] = { NULL, NULL };
-	choir_tensor tensor = { choir_host(colors), choir_host(keys), 2, CHOIR_I32 };
 	struct world world;
 
 	(void)state;
@@ -141,8 +140,31 @@ static void test_most(void **state)
 		assert_int_equal(choir_comm_rank(children[i]), 1 - i);
 		assert_int_equal(choir_comm_destroy(children[i]), CHOIR_SUCCESS);
 	}
-	REFUSED(choir_allreduce_multi(world.comms[0], &tensor, SIZE_MAX, CHOIR_OP_SUM, NULL, NULL),
+	world_end(&world);
+}
+
+/* More tensors than memory can hold. */
+static void test_most_tensors(void **state)
+{
+	int32_t from[2] = { 0 }, to[2] = { 0 };
+	choir_tensor tensor = { choir_host(from), choir_host(to), 2, CHOIR_I32 };
+	const size_t most = SIZE_MAX;
+	struct world world;
+
+	(void)state;
+	world_begin(&world, 2, NULL);
+	choir_comm *comm = world.comms[0];
+	REFUSED(choir_allreduce_multi(comm, &tensor, most, CHOIR_OP_SUM, NULL, NULL),
 	        "choir_allreduce_multi|n_tensors");
+	REFUSED(choir_reduce_scatter_multi(comm, &tensor, most, CHOIR_OP_SUM, NULL, NULL),
+	        "choir_reduce_scatter_multi|n_tensors");
+	REFUSED(choir_allgather_multi(comm, &tensor, most, NULL, NULL), "choir_allgather_multi|n_tensors");
+	REFUSED(choir_broadcast_multi(comm, &tensor, most, 0, NULL, NULL), "choir_broadcast_multi|n_tensors");
+	REFUSED(choir_reduce_multi(comm, &tensor, most, CHOIR_OP_SUM, 0, NULL, NULL), "choir_reduce_multi|n_tensors");
+	REFUSED(choir_reduce_scatter_padded_multi(comm, &tensor, most, CHOIR_OP_SUM, NULL, NULL),
+	        "choir_reduce_scatter_padded_multi|n_tensors");
+	REFUSED(choir_allgather_padded_multi(comm, &tensor, most, NULL, NULL),
+	        "choir_allgather_padded_multi|n_tensors");
 	world_end(&world);
 }
 
@@ -171,10 +193,11 @@ static void test_stale_mem(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_short_call),
-		                            cmocka_unit_test(test_short_and_long_structs),
-		                            cmocka_unit_test(test_refused_transport), cmocka_unit_test(test_most),
-		                            cmocka_unit_test(test_stale_mem) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_short_call),        cmocka_unit_test(test_short_and_long_structs),
+		cmocka_unit_test(test_refused_transport), cmocka_unit_test(test_most),
+		cmocka_unit_test(test_most_tensors),      cmocka_unit_test(test_stale_mem)
+	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();
