@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* The call of a trial: its buffers, made once, and what must come out of them. */
+#include "trials/sparse_calls.h"
 #include "trials/trials.h"
 #include "world/flight.h"
+#include "world/matrix.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-enum { ROW_WIDTH = 16, PAGE = 4096 };
+enum { PAGE = 4096 };
 
 struct call_state {
 	const struct trial *trial;
@@ -17,30 +19,45 @@ struct call_state {
 	unsigned char *room; /* all host memory: mapped, or symmetric */
 	size_t bytes;
 	struct world world; /* what the flight finds wrong */
+	char option[MATRIX_OPTION_BYTES];
 	struct dense_flight flight;
-	int32_t *in, *out;   /* of sparse: indices, then rows */
-	size_t n_ind, n_val; /* that came */
-	char error[600];     /* of the last call */
+	struct sparse_rows sparse;
+	char error[600]; /* of the last call */
 };
 
-/* The collective of each kind; sparse apart. */
-static const enum collective_index index_of[N_CALL_KINDS] = {
-	[CALL_HOST] = ALLREDUCE,      [CALL_SYMMETRIC] = ALLREDUCE, [CALL_DEVICE] = ALLREDUCE,
-	[CALL_BROADCAST] = BROADCAST, [CALL_ALLTOALLV] = ALLTOALLV, [CALL_SENDRECV] = SENDRECV,
-	[CALL_MEMORY] = ALLREDUCE,    [CALL_SPLIT] = ALLREDUCE,
-};
-
-static size_t rows_of(const struct trial *t)
+static bool is_sparse(const struct trial *t)
 {
-	return t->count / ROW_WIDTH + 1; /* the last one is this rank's alone */
+	return t->kind == CALL_SPARSE || t->kind == CALL_SPARSE_DEVICE;
 }
 
-/* The largest form of the call: two buffers of n blocks, or of rows with one of each rank more. */
+static bool is_on_device(const struct trial *t)
+{
+	return t->kind == CALL_DEVICE || t->kind == CALL_SPARSE_DEVICE;
+}
+
+/* Where a buffer holds blocks of all ranks, these are shorter. */
+static size_t count_of(const struct trial *t)
+{
+	return collectives[t->what].kind == SPREAD_WHOLE ? t->count : t->count / 4;
+}
+
+/* The same on all ranks: enough for the largest buffers of any of them. */
 static size_t room_of(const struct trial *t)
 {
-	size_t sparse = (t->count / ROW_WIDTH + 8) * (ROW_WIDTH + 1), dense = 2 * t->count + 64;
+	size_t most = sparse_rows_bytes(t->n, t->count);
 
-	return (2 * sizeof(int32_t) * (t->kind == CALL_SPARSE ? sparse : dense) / PAGE + 2) * PAGE;
+	for (int r = 0; r < t->n && !is_sparse(t); r++) {
+		struct collective_shape shape = {
+			.what = &collectives[t->what], .n = t->n, .root = r, .count = count_of(t), .gaps = true
+		};
+		struct collective_layout layout;
+		size_t bytes;
+
+		collective_lay_out(&shape, r, &layout);
+		bytes = (layout.send_count + layout.recv_count) * sizeof(int32_t) + 8 * SENTINEL_BYTES;
+		most = bytes > most ? bytes : most;
+	}
+	return (most / PAGE + 1) * PAGE;
 }
 
 static bool take_room(struct call_state *s)
@@ -58,41 +75,41 @@ static bool take_room(struct call_state *s)
 	return at != MAP_FAILED;
 }
 
-static void fill_rows(struct call_state *s)
+/* NULL: the library chooses. */
+static const char *choose_option(struct call_state *s)
 {
-	size_t rows = rows_of(s->trial);
-	float *values;
+	const struct collective_row *what = &collectives[s->trial->what];
+	char options[MATRIX_OPTIONS][MATRIX_OPTION_BYTES];
+	size_t n;
 
-	s->in = (int32_t *)(void *)s->room;
-	s->out = s->in + s->bytes / 2 / sizeof *s->in;
-	values = (float *)(void *)(s->in + rows);
-	for (size_t i = 0; i < rows; i++)
-		s->in[i] = (int32_t)i + (i + 1 == rows ? s->rank : 0);
-	for (size_t i = 0; i < rows * ROW_WIDTH; i++)
-		values[i] = (float)(s->rank + 1);
+	if (s->trial->algorithm == 0)
+		return NULL;
+	n = matrix_options(s->comm, what->asks != NULL ? what->asks : what->name, options);
+	snprintf(s->option, sizeof s->option, "%s", options[(size_t)s->trial->algorithm % n]);
+	return s->option;
 }
 
 /* Each rank makes its input as if it were the root: the root changes from call to call. */
-static void make_flight(struct call_state *s)
+static bool make_flight(struct call_state *s)
 {
 	const struct trial *t = s->trial;
-	struct dense_call call = { .what = &collectives[index_of[t->kind]],
+	struct dense_call call = { .what = &collectives[t->what],
 		                   .dtype = CHOIR_I32,
 		                   .op = CHOIR_OP_SUM,
-		                   .count = t->kind == CALL_ALLTOALLV ? t->count / 4 : t->count,
+		                   .count = count_of(t),
 		                   .n = t->n,
 		                   .root = s->rank,
-		                   .device = t->kind == CALL_DEVICE };
+		                   .device = is_on_device(t),
+		                   .options = choose_option(s) };
 
-	if (t->kind != CALL_DEVICE)
-		memory_use(s->room, NULL, s->bytes, 0);
 	flight_make(&s->flight, &s->world, s->rank, &call);
-	memory_use(NULL, NULL, 0, 0);
+	return s->world.failure[0] == '\0';
 }
 
 struct call_state *call_begin(const struct trial *trial, int rank, choir_comm *comm)
 {
 	struct call_state *s = calloc(1, sizeof *s);
+	bool made;
 
 	*s = (struct call_state){ .trial = trial, .comm = comm, .rank = rank };
 	s->world.n = trial->n;
@@ -101,24 +118,15 @@ struct call_state *call_begin(const struct trial *trial, int rank, choir_comm *c
 		free(s);
 		return NULL;
 	}
-	if (trial->kind == CALL_SPARSE)
-		fill_rows(s);
+	if (!is_on_device(trial))
+		memory_use(s->room, NULL, s->bytes, 0);
+	if (is_sparse(trial))
+		made = sparse_rows_make(&s->sparse, s->world.device, is_on_device(trial), trial->n, rank, trial->count,
+		                        trial->algorithm);
 	else
-		make_flight(s);
-	return s;
-}
-
-static choir_status make_sparse(struct call_state *s)
-{
-	size_t rows = rows_of(s->trial), most = rows + (size_t)s->trial->n;
-	choir_sparse_attr attr = CHOIR_SPARSE_ATTR_INIT;
-
-	s->out[0] = -1;
-	s->n_ind = most;
-	s->n_val = most * ROW_WIDTH;
-	return choir_sparse_allreduce(s->comm, choir_host(s->in), rows, choir_host(s->in + rows), rows * ROW_WIDTH,
-	                              choir_host(s->out), &s->n_ind, choir_host(s->out + most), &s->n_val, CHOIR_I32,
-	                              CHOIR_F32, CHOIR_OP_SUM, &attr, NULL, NULL);
+		made = make_flight(s);
+	memory_use(NULL, NULL, 0, 0);
+	return made ? s : NULL;
 }
 
 static choir_status note(struct call_state *s, choir_status st)
@@ -143,6 +151,17 @@ static choir_status make_in_memory(struct call_state *s)
 	return st == CHOIR_SUCCESS ? note(s, given) : st;
 }
 
+/* An algorithm that does not fit the layout is refused on all ranks, before anything is sent: then any may run. */
+static choir_status make_dense(struct call_state *s, choir_comm *comm)
+{
+	choir_status st = flight_call(&s->flight, comm, NULL, NULL);
+
+	if (st != CHOIR_UNSUPPORTED || s->flight.call.options == NULL)
+		return note(s, st);
+	s->flight.call.options = NULL;
+	return note(s, flight_call(&s->flight, comm, NULL, NULL));
+}
+
 static choir_status make_on_split(struct call_state *s)
 {
 	choir_comm *child;
@@ -150,24 +169,33 @@ static choir_status make_on_split(struct call_state *s)
 
 	if (st != CHOIR_SUCCESS)
 		return st;
-	st = note(s, flight_call(&s->flight, child, NULL, NULL));
+	st = make_dense(s, child);
 	choir_comm_destroy(child);
 	return st;
 }
 
-choir_status call_make(struct call_state *s, int number)
+void call_prepare(struct call_state *s, int number)
 {
 	struct dense_flight *flight = &s->flight;
 
-	if (s->trial->kind == CALL_SPARSE)
-		return note(s, make_sparse(s));
+	if (is_sparse(s->trial)) {
+		sparse_rows_prepare(&s->sparse);
+		return;
+	}
 	memset(memory_payload(&flight->recv), SENTINEL, flight->recv.bytes);
+	memory_push(&flight->recv);
 	flight->shape.root = flight->args.root = number % s->trial->n;
+}
+
+choir_status call_make(struct call_state *s)
+{
+	if (is_sparse(s->trial))
+		return note(s, sparse_rows_call(&s->sparse, s->comm));
 	if (s->trial->kind == CALL_MEMORY)
 		return make_in_memory(s);
 	if (s->trial->kind == CALL_SPLIT)
 		return make_on_split(s);
-	return note(s, flight_call(flight, s->comm, NULL, NULL));
+	return make_dense(s, s->comm);
 }
 
 const char *call_error(const struct call_state *s)
@@ -175,35 +203,19 @@ const char *call_error(const struct call_state *s)
 	return s->error;
 }
 
-static bool sparse_is_right(const struct call_state *s)
-{
-	int n = s->trial->n;
-	size_t rows = rows_of(s->trial), most = rows + (size_t)n;
-	const float *values = (const float *)(const void *)(s->out + most);
-
-	if (s->n_ind != rows - 1 + (size_t)n || s->n_val != s->n_ind * ROW_WIDTH)
-		return false;
-	for (size_t i = 0; i < s->n_ind; i++) {
-		float want = i + 1 < rows ? (float)(n * (n + 1) / 2) : (float)(i + 2 - rows);
-
-		if (s->out[i] != (int32_t)i || values[i * ROW_WIDTH] != want ||
-		    values[i * ROW_WIDTH + ROW_WIDTH - 1] != want)
-			return false;
-	}
-	return true;
-}
-
 bool call_is_right(struct call_state *s)
 {
-	if (s->trial->kind == CALL_SPARSE)
-		return sparse_is_right(s);
+	if (is_sparse(s->trial))
+		return sparse_rows_are_right(&s->sparse);
 	flight_compare(&s->flight, &s->world);
 	return s->world.failure[0] == '\0';
 }
 
 void call_end(struct call_state *s)
 {
-	if (s->trial->kind != CALL_SPARSE)
+	if (is_sparse(s->trial))
+		sparse_rows_free(&s->sparse);
+	else
 		flight_free(&s->flight);
 	if (s->trial->kind != CALL_SYMMETRIC)
 		munmap(s->room, s->bytes);

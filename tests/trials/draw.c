@@ -5,16 +5,15 @@
 #include <stdio.h>
 
 static const char *const endings[] = { "killed", "stopped", "slow", "aborts", "destroys" };
-static const char *const settings[] = { "threads", "processes", "nodes" };
-static const char *const kinds[] = { "allreduce of host memory",
-	                             "allreduce of symmetric memory",
-	                             "allreduce of cl_mem",
-	                             "broadcast",
-	                             "alltoallv",
-	                             "sendrecv",
-	                             "sparse_allreduce",
-	                             "allreduce of memory allocated for it",
-	                             "allreduce of a comm split for it" };
+static const char *const settings[] = { "processes", "nodes", "threads", "thread nodes" };
+static const char *const kinds[] = { "of host memory",
+	                             "of symmetric memory",
+	                             "of cl_mem",
+	                             "of host memory",
+	                             "of host memory",
+	                             "of cl_mem",
+	                             "of a comm split for it",
+	                             "of memory allocated for it" };
 
 const char *ending_name(enum ending ending)
 {
@@ -26,23 +25,38 @@ const char *setting_name(enum setting setting)
 	return settings[setting];
 }
 
-struct trial trial_draw(uint64_t seed)
+/* Any that one call makes. */
+static enum collective_index draw_collective(uint64_t *r, enum call_kind kind)
+{
+	enum collective_index what = SENDRECV;
+
+	if (kind == CALL_MEMORY)
+		return ALLREDUCE;
+	while (kind != CALL_PAIR && (what == SENDRECV || collectives[what].waits))
+		what = (enum collective_index)random_below(r, N_MOVING_COLLECTIVES);
+	return what;
+}
+
+/* 20 seeds in a row have every kind at least twice, and every setting.  A signal stops or ends a whole process. */
+struct trial trial_draw(uint64_t seed, enum ending ending)
 {
 	static const size_t counts[] = { 1, 40, 1000, 20000, 200000 };
-	struct trial t = { .seed = seed };
-	uint64_t r = seed;
+	int n_settings = ending <= ENDS_STOPPED ? AS_THREADS : N_SETTINGS;
+	struct trial t = { .seed = seed, .ending = ending };
+	uint64_t r = random_mix(seed) + (uint64_t)ending;
 
-	t.setting = (enum setting)random_below(&r, N_SETTINGS);
-	t.ending = (enum ending)random_below(&r, N_ENDINGS);
-	if (t.setting == AS_THREADS && t.ending < ENDS_SLOW) /* a signal ends the whole process */
-		t.setting = AS_PROCESSES;
-	t.kind = (enum call_kind)random_below(&r, N_CALL_KINDS);
+	t.kind = (enum call_kind)(seed % N_CALL_KINDS);
+	t.setting = (enum setting)((seed + seed / N_CALL_KINDS) % (uint64_t)n_settings);
+	t.what = draw_collective(&r, t.kind);
+	t.algorithm = random_below(&r, 2) ? random_below(&r, 1 << 20) : 0;
 	t.n = 2 + random_below(&r, MOST_RANKS - 1);
-	t.ranks_per_node = t.setting == ON_NODES ? 1 + random_below(&r, 2) : 0;
-	t.victim = random_below(&r, t.n);
+	if (t.setting == ON_NODES || t.setting == THREADS_ON_NODES)
+		t.ranks_per_node = t.n == 2 ? 1 : 1 + random_below(&r, 2);
+	t.victim = random_below(&r, t.n - collectives[t.what].prefix); /* nobody waits for the last rank of a scan */
 	t.count = counts[random_below(&r, 5)] + (size_t)random_below(&r, 100);
 	t.after_calls = 1 + random_below(&r, 40);
 	t.delay_us = random_below(&r, 3000);
+	t.in_call = random_below(&r, 3) > 0 && t.kind != CALL_MEMORY; /* whose memory would go within */
 	return t;
 }
 
@@ -53,12 +67,15 @@ int64_t trial_deadline_ms(const struct trial *t)
 
 void trial_describe(const struct trial *t, char *text, size_t bytes)
 {
+	bool sparse = t->kind == CALL_SPARSE || t->kind == CALL_SPARSE_DEVICE;
 	char where[32] = "";
 
 	if (t->ranks_per_node > 0)
 		snprintf(where, sizeof where, ", %d a node", t->ranks_per_node);
-	snprintf(text, bytes, "seed %llu: %s of %zu, %d ranks (%s%s), rank %d %s %lld us after call %d",
-	         (unsigned long long)t->seed, kinds[t->kind], t->count, t->n,
-	         settings[t->setting == AS_THREADS ? AS_THREADS : AS_PROCESSES], where, t->victim, endings[t->ending],
-	         (long long)t->delay_us, t->after_calls);
+	snprintf(text, bytes, "-e %s -s %llu: %s %s, %zu elements, %d ranks (%s%s), rank %d %s %lld us after call %d%s",
+	         endings[t->ending], (unsigned long long)t->seed,
+	         sparse ? "sparse_allreduce" : collectives[t->what].name, kinds[t->kind], t->count, t->n,
+	         t->setting >= AS_THREADS ? "threads" : "processes", where, t->victim, endings[t->ending],
+	         (long long)t->delay_us, t->after_calls,
+	         t->ending == ENDS_DESTROYED && t->in_call ? ", inside one" : "");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* trials [-n TRIALS] [-s SEED] [-e ENDING] [-v]: that many trials, from that seed on; of one ending only, if it is
- * named.  Prints those that fail, and a table.  To see one again: -n 1 -s ITS_SEED. */
+/* trials [-n TRIALS] [-s SEED] [-e ENDING] [-v]: that many trials of each ending, or of the one that is named, from
+ * that seed on.  Prints those that fail, and a table.  To see one again: -n 1 -s ITS_SEED -e ITS_ENDING. */
 #include "trials/trials.h"
 
 #include <stdio.h>
@@ -15,11 +15,11 @@ struct row {
 
 static void print_table(struct row rows[N_ENDINGS][N_SETTINGS])
 {
-	printf("%-10s %-10s %7s %9s %9s\n", "the rank", "setting", "trials", "failures", "worst ms");
+	printf("%-10s %-12s %7s %9s %9s\n", "the rank", "setting", "trials", "failures", "worst ms");
 	for (int e = 0; e < N_ENDINGS; e++)
 		for (int s = 0; s < N_SETTINGS; s++)
 			if (rows[e][s].trials > 0)
-				printf("%-10s %-10s %7d %9d %9lld\n", ending_name((enum ending)e),
+				printf("%-10s %-12s %7d %9d %9lld\n", ending_name((enum ending)e),
 				       setting_name((enum setting)s), rows[e][s].trials, rows[e][s].failures,
 				       (long long)rows[e][s].worst_ms);
 }
@@ -27,7 +27,7 @@ static void print_table(struct row rows[N_ENDINGS][N_SETTINGS])
 /* True if it went as it must. */
 static bool run_one(const struct trial *trial, struct row *row, bool verbose)
 {
-	char what[256], why[900] = "";
+	char what[300], why[900] = "";
 	int64_t worst_ms;
 	bool good = trial_run(trial, &worst_ms, why, sizeof why);
 
@@ -45,8 +45,8 @@ int main(int argc, char **argv)
 {
 	static struct row rows[N_ENDINGS][N_SETTINGS];
 	const char *only = NULL;
-	int n = 20, failures = 0, c;
-	uint64_t seed = 1, from;
+	int n = 20, n_all = 0, failures = 0, c;
+	uint64_t seed = 1;
 	bool verbose = false;
 
 	while ((c = getopt(argc, argv, "n:s:e:v")) != -1) {
@@ -67,16 +67,19 @@ int main(int argc, char **argv)
 			return 2;
 		}
 	}
-	from = seed;
-	for (int done = 0; done < n; seed++) {
-		struct trial trial = trial_draw(seed);
-
-		if (only != NULL && strcmp(only, ending_name(trial.ending)) != 0)
+	for (int e = 0; e < N_ENDINGS; e++) {
+		if (only != NULL && strcmp(only, ending_name((enum ending)e)) != 0)
 			continue;
-		failures += !run_one(&trial, &rows[trial.ending][trial.setting], verbose);
-		done++;
+		n_all += n;
+		for (int i = 0; i < n; i++) {
+			struct trial trial = trial_draw(seed + (uint64_t)i, (enum ending)e);
+
+			failures += !run_one(&trial, &rows[e][trial.setting], verbose);
+		}
 	}
+	if (n_all == 0)
+		return 2;
 	print_table(rows);
-	printf("%d trials from seed %llu, %d failures\n", n, (unsigned long long)from, failures);
+	printf("%d trials from seed %llu, %d failures\n", n_all, (unsigned long long)seed, failures);
 	return failures > 0;
 }

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* One trial: processes are forked, the victim ended, what the others say judged. */
 #include "lib/ranks.h"
-#include "trials/trials.h"
+#include "trials/judge.h"
 #include "world/world.h"
 
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 
-enum { START_MS = 60000, HANG_MS = 40000, EXIT_MS = 10000, POLL_NS = 200000 };
+enum { START_MS = 60000, HANG_MS = 40000, EXIT_MS = 10000, POLL_US = 200 };
 
 /* What the ranks of a trial run on. */
 struct setting_of {
@@ -42,19 +41,19 @@ static int fails_to_open(int rank)
 	return 2;
 }
 
-static void pause_shortly(void)
+static void pause_us(int64_t us)
 {
-	nanosleep(&(struct timespec){ 0, POLL_NS }, NULL);
+	nanosleep(&(struct timespec){ us / 1000000, us % 1000000 * 1000 }, NULL);
 }
 
-/* No process's end is to tell what an abort tells. */
+/* No process's end is to tell what an abort or a destroy tells. */
 static void wait_for_others(const struct trial *t, const struct table *table)
 {
 	int64_t limit = rank_now_ms() + EXIT_MS;
 
 	for (int r = 0; r < t->n; r++)
 		while (!atomic_load(&table->outcomes[r].returned) && rank_now_ms() < limit)
-			pause_shortly();
+			pause_us(POLL_US);
 }
 
 static int be_process(const struct rank *me, void *ctx)
@@ -68,7 +67,7 @@ static int be_process(const struct rank *me, void *ctx)
 	if (choir_comm_create(&boot, 1, &device, &config, &comm) != CHOIR_SUCCESS)
 		return fails_to_open(me->rank);
 	rank_main(on->trial, on->table, me->rank, comm);
-	if (on->trial->ending == ENDS_ABORTED)
+	if (on->trial->ending == ENDS_ABORTED || on->trial->ending == ENDS_DESTROYED)
 		wait_for_others(on->trial, on->table);
 	drop(on->trial, me->rank, comm);
 	world_device_drop();
@@ -108,7 +107,7 @@ static bool start(const struct trial *t, struct table *table, struct ranks *rank
 	struct setting_of on = { t, table, NULL };
 
 	fflush(NULL);
-	return t->setting == AS_THREADS ? ranks_fork(ranks, 1, 1, be_threads, &on)
+	return t->setting >= AS_THREADS ? ranks_fork(ranks, 1, 1, be_threads, &on)
 	                                : ranks_fork(ranks, t->n, t->n, be_process, &on);
 }
 
@@ -121,99 +120,61 @@ static bool all_called(const struct trial *t, struct table *table, int calls)
 	return true;
 }
 
-static bool is_gone(const struct trial *t, int rank)
-{
-	return rank == t->victim && (t->ending == ENDS_KILLED || t->ending == ENDS_STOPPED);
-}
-
 static bool all_returned(const struct trial *t, struct table *table)
 {
 	for (int r = 0; r < t->n; r++)
-		if (!atomic_load(&table->outcomes[r].returned) && !is_gone(t, r))
+		if (!atomic_load(&table->outcomes[r].returned) && !judge_is_gone(t, r))
 			return false;
 	return true;
 }
 
-static void end_victim(const struct trial *t, struct table *table, const struct ranks *ranks)
+/* The number of calls is said once no rank can have begun another: each says that it begins one before it looks. */
+static void close_calls(const struct trial *t, struct table *table)
 {
-	nanosleep(&(struct timespec){ 0, t->delay_us * 1000 }, NULL);
-	if (t->ending == ENDS_KILLED)
-		kill(ranks->pids[t->victim], SIGKILL);
-	else if (t->ending == ENDS_STOPPED)
-		kill(ranks->pids[t->victim], SIGSTOP);
-	atomic_store(&table->end_now, true);
+	int most = 0;
+
+	atomic_store(&table->closing, true);
+	for (int r = 0; r < t->n; r++)
+		most = table->calls[r] > most ? table->calls[r] : most;
+	atomic_store(&table->n_calls, most + CALLS_OF_SLOW);
 }
 
-static bool fails(char *why, size_t bytes, const char *format, ...)
+/* A process stops wherever it is; a thread sleeps between two calls. */
+static void slow_victim(const struct trial *t, struct table *table, const struct ranks *ranks)
 {
-	va_list args;
+	const struct outcome *outcome = &table->outcomes[t->victim];
 
-	va_start(args, format);
-	vsnprintf(why, bytes, format, args);
-	va_end(args);
-	return false;
+	if (t->setting < AS_THREADS) {
+		kill(ranks->pids[t->victim], SIGSTOP);
+		pause_us(SLOW_MS * 1000);
+		kill(ranks->pids[t->victim], SIGCONT);
+		atomic_store(&table->slept, true);
+	}
+	atomic_store(&table->end_now, true);
+	while (!atomic_load(&table->slept) && !atomic_load(&outcome->returned))
+		pause_us(POLL_US);
+	close_calls(t, table);
+}
+
+static void end_victim(const struct trial *t, struct table *table, const struct ranks *ranks)
+{
+	pause_us(t->delay_us);
+	if (t->ending == ENDS_SLOW)
+		slow_victim(t, table, ranks);
+	else if (t->ending <= ENDS_STOPPED)
+		kill(ranks->pids[t->victim], t->ending == ENDS_KILLED ? SIGKILL : SIGSTOP);
+	atomic_store(&table->end_now, true);
 }
 
 /* All of the trial's processes end, those that hang by a signal. */
 static bool reap(const struct trial *t, struct ranks *ranks, char why[RANKS_WHY_BYTES])
 {
-	bool gone = is_gone(t, t->victim);
+	bool gone = judge_is_gone(t, t->victim);
 
 	if (gone && ranks->started > t->victim) /* it may only be stopped */
 		kill(ranks->pids[t->victim], SIGKILL);
 	ranks_join(ranks, EXIT_MS);
 	return ranks_are_good(ranks, gone ? t->victim : -1, why);
-}
-
-/* "rank 1", and not "rank 12". */
-static bool names(const char *text, const char *before, int rank)
-{
-	char words[64];
-	const char *at;
-
-	snprintf(words, sizeof words, "%srank %d", before, rank);
-	at = strstr(text, words);
-	return at != NULL && (at[strlen(words)] < '0' || at[strlen(words)] > '9');
-}
-
-/* Does the sentence say the right thing of the victim? */
-static bool is_right(const struct trial *t, const struct outcome *o)
-{
-	bool late = o->status == CHOIR_TIMEOUT && names(o->text, "waits for ", t->victim);
-
-	switch (t->ending) {
-	case ENDS_KILLED:
-		if (o->status == CHOIR_PEER_DEAD)
-			return names(o->text, "", t->victim) && strstr(o->text, "is dead") != NULL;
-		return t->ranks_per_node > 0 &&
-		       (late || (o->status == CHOIR_TRANSPORT && names(o->text, "", t->victim)));
-	case ENDS_STOPPED:
-		return late;
-	case ENDS_ABORTED:
-		return o->status == CHOIR_ABORTED && names(o->text, "aborted by ", t->victim);
-	case ENDS_DESTROYED:
-		return (o->status == CHOIR_PEER_DEAD || o->status == CHOIR_ABORTED) && names(o->text, "", t->victim);
-	default:
-		return o->status == CHOIR_SUCCESS;
-	}
-}
-
-static bool judge(const struct trial *t, const struct table *table, int64_t *worst_ms, char *why, size_t bytes)
-{
-	for (int r = 0; r < t->n; r++) {
-		const struct outcome *o = &table->outcomes[r];
-
-		if (is_gone(t, r) || (t->ending == ENDS_DESTROYED && r == t->victim))
-			continue;
-		*worst_ms = o->ms > *worst_ms ? o->ms : *worst_ms;
-		if (o->wrong_data)
-			return fails(why, bytes, "rank %d got wrong data", r);
-		if (o->ms > trial_deadline_ms(t) + LATE_MS)
-			return fails(why, bytes, "rank %d returned after %lld ms: %s", r, (long long)o->ms, o->text);
-		if (!is_right(t, o))
-			return fails(why, bytes, "rank %d: %s: %s", r, choir_status_name(o->status), o->text);
-	}
-	return true;
 }
 
 bool trial_run(const struct trial *t, int64_t *worst_ms, char *why, size_t bytes)
@@ -226,26 +187,26 @@ bool trial_run(const struct trial *t, int64_t *worst_ms, char *why, size_t bytes
 
 	*worst_ms = 0;
 	if (table == MAP_FAILED)
-		return fails(why, bytes, "no shared memory");
+		return judge_fails(why, bytes, "no shared memory");
 	started = start(t, table, &ranks);
 	while (started && !all_called(t, table, t->after_calls) && rank_now_ms() < limit)
-		pause_shortly();
+		pause_us(POLL_US);
 	started = started && all_called(t, table, t->after_calls);
 	if (started)
 		end_victim(t, table, &ranks);
 	limit = rank_now_ms() + HANG_MS;
 	while (started && !all_returned(t, table) && rank_now_ms() < limit)
-		pause_shortly();
+		pause_us(POLL_US);
 	good = all_returned(t, table);
 	ended = reap(t, &ranks, how);
 	if (!started)
-		good = fails(why, bytes, "the ranks did not begin");
+		good = judge_fails(why, bytes, "the ranks did not begin");
 	else if (!good)
-		(void)fails(why, bytes, "a rank hangs");
+		(void)judge_fails(why, bytes, "a rank hangs");
 	else
-		good = judge(t, table, worst_ms, why, bytes);
+		good = judge_trial(t, table, worst_ms, why, bytes);
 	if (!ended)
-		good = fails(why, bytes, "%s", how);
+		good = judge_fails(why, bytes, "%s", how);
 	munmap(table, sizeof *table);
 	return good;
 }
