@@ -3,6 +3,7 @@
  * plain reference (lib/collective_data.h, tests/sparse/reference.h).  A round follows from its seed alone. */
 #include "base/dtype.h"
 #include "seeded.h"
+#include "trials/soak_requests.h"
 #include "world/flight.h"
 #include "world/sparse_flight.h"
 
@@ -14,7 +15,7 @@
 
 #include <cmocka.h>
 
-enum { MOST_RANKS = 5, BATCHES = 10, MOST_FLIGHTS = 12, SHARE = 16 << 20, SPARSE_PAIRS = 300 };
+enum { MOST_RANKS = 5, BATCHES = 10, MOST_FLIGHTS = 12, MOST_STARTS = 5, SHARE = 16 << 20, SPARSE_PAIRS = 300 };
 
 static uint64_t first_seed = 1;
 static int n_rounds = 8;
@@ -87,7 +88,10 @@ static void one_batch(struct world *world, int rank, choir_comm *comm, uint64_t 
 		struct dense_call c;
 
 		draw(r, comm, memory, &c);
-		flight_run(world, rank, comm, &c);
+		if (soak_can_keep(c.what) && !c.in_place && random_below(r, 2))
+			soak_run_kept(world, rank, comm, &c, 1 + random_below(r, MOST_STARTS));
+		else
+			flight_run(world, rank, comm, &c);
 	}
 	if (what >= 3)
 		fly(world, rank, comm, r, memory);

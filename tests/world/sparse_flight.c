@@ -42,6 +42,7 @@ void sparse_call_make(struct sparse_call *t)
 	                              .op = t->op,
 	                              .factors = factors,
 	                              .mode = (int)t->mode,
+	                              .wire = (int)t->wire,
 	                              .pairwise = t->options != NULL && strstr(t->options, "recursive") != NULL },
 	    &t->want);
 }
@@ -75,6 +76,8 @@ void sparse_call_draw(struct sparse_call *t, uint64_t seed, int n, size_t most_p
 	t->mode = (choir_coalesce)(reference_next(&r) % 4 == 0 ? reference_next(&r) % 3 : 0);
 	if (t->mode == CHOIR_COALESCE_DISABLE)
 		t->options = NULL;
+	if (t->val_dtype == CHOIR_F32)
+		t->wire = (choir_sparse_wire)(reference_next(&r) % 3);
 	sparse_call_make(t);
 }
 
@@ -92,10 +95,10 @@ static void check(struct sparse_flight *s, bool ok, const char *what)
 	const struct sparse_call *t = s->call;
 
 	if (!ok)
-		world_fail(s->world, s->rank, "sparse seed %llu: %s %s %s width %zu %s %s way %d: %s",
+		world_fail(s->world, s->rank, "sparse seed %llu: %s %s %s width %zu %s %s wire %d way %d: %s",
 		           (unsigned long long)t->seed, choir_dtype_name(t->ind_dtype), choir_dtype_name(t->val_dtype),
 		           choir_op_name(t->op), t->width, t->device ? "cl_mem" : "host",
-		           t->options != NULL ? t->options : "auto", s->way, what);
+		           t->options != NULL ? t->options : "auto", t->wire, s->way, what);
 }
 
 static void check_result(struct sparse_flight *s, const void *ind, size_t ind_count, const void *val, size_t val_count)
@@ -176,6 +179,7 @@ choir_status sparse_flight_start(struct sparse_flight *s, struct world *world, i
 	put(&s->send_val, s, in->val, in->count * t->val_bytes);
 	attr.fn_ctx = s;
 	attr.coalesce_mode = t->mode;
+	attr.wire = t->wire;
 	attr.completion_fn = way == COMPLETES ? on_complete : NULL;
 	attr.alloc_fn = way == ALLOCATES ? on_alloc : NULL;
 	call.options = t->options;

@@ -25,6 +25,7 @@ struct sparse_call {
 	bool device;
 	const char *options;
 	choir_coalesce mode;
+	choir_sparse_wire wire;
 	/* of sparse_call_make: */
 	size_t ind_bytes, val_bytes; /* of an index; of a row */
 	struct reference_pairs in[SPARSE_MOST_RANKS], want;
