@@ -35,4 +35,10 @@ static inline int64_t max_i64(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
+/* hash_spread: Fibonacci hashing: the upper 32 bits depend on all lower bits of x, so they number a bucket. */
+static inline uint64_t hash_spread(uint64_t x)
+{
+	return x * UINT64_C(0x9E3779B97F4A7C15);
+}
+
 #endif

@@ -5,6 +5,8 @@
  * calls that it dropped, and grows when one of these calls comes back so soon that the largest cache still had it. */
 #include "exec/call_cache.h"
 
+#include "base/arithmetic.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +19,7 @@ static uint64_t hash_of(const struct call_key *key)
 
 	h = 31 * h + (uintptr_t)key->recv.base + key->recv.offset_bytes;
 	h = 31 * h + key->count + (uint64_t)key->peer + ((uint64_t)key->tag << 20);
-	return h * 0x9E3779B97F4A7C15u;
+	return hash_spread(h);
 }
 
 static struct cache_entry *entry(const struct call_cache *cache, uint64_t hash, uint32_t i)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "exec/plan_cache.h"
 
+#include "base/arithmetic.h"
 #include "base/error.h"
 
 #include <stdlib.h>
@@ -157,11 +158,11 @@ static size_t hash_slot(const struct plan_key *key)
 {
 	uint64_t h = (uint64_t)(uintptr_t)key->algorithm / sizeof(struct algorithm);
 
-	h = h * 0x9E3779B97F4A7C15u + key->bytes;
-	h = h * 0x9E3779B97F4A7C15u + key->lists_hash + key->chunk_bytes + key->order;
-	h = h * 0x9E3779B97F4A7C15u + key->elem_bytes + ((uint64_t)key->root << 8) + key->in_place +
-	    2u * key->send_direct + 4u * key->recv_direct;
-	return (h * 0x9E3779B97F4A7C15u >> 32) % PLAN_CACHE_ENTRIES;
+	h = hash_spread(h) + key->bytes;
+	h = hash_spread(h) + key->lists_hash + key->chunk_bytes + key->order;
+	h = hash_spread(h) + key->elem_bytes + ((uint64_t)key->root << 8) + key->in_place + 2u * key->send_direct +
+	    4u * key->recv_direct;
+	return (hash_spread(h) >> 32) % PLAN_CACHE_ENTRIES;
 }
 
 /* The products stand in scratch of their own, out of place and within the host's reach, whatever SEND is. */

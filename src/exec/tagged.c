@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "exec/tagged.h"
 
+#include "base/arithmetic.h"
+
 #include <stdlib.h>
 
 enum { FEW_BUCKETS = 16 };
 
 static size_t bucket_of(const struct tagged *tagged, int peer, uint32_t tag)
 {
-	uint64_t h = ((uint64_t)(uint32_t)peer << 32 | tag) * 0x9E3779B97F4A7C15u;
+	uint64_t h = hash_spread((uint64_t)(uint32_t)peer << 32 | tag);
 
 	return (size_t)(h >> 32) & (tagged->n_buckets - 1);
 }

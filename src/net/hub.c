@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 enum { REORDER_POLLS = 4 };
 
@@ -69,18 +70,16 @@ void hub_set_faults(struct hub *hub, const struct hub_faults *faults)
 	choir_transport_wake(); /* a delayed message may be due now */
 }
 
-/* splitmix64's finaliser. */
 static uint64_t mix(uint64_t x)
 {
-	x += 0x9e3779b97f4a7c15ull;
-	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
-	x = (x ^ x >> 27) * 0x94d049bb133111ebull;
-	return x ^ x >> 31;
+	return XXH3_64bits(&x, sizeof x);
 }
 
 static uint64_t dice(uint64_t seed, int src, int dst, uint64_t number)
 {
-	return mix(mix(mix(seed) ^ (uint64_t)(uint32_t)src << 32 ^ (uint32_t)dst) ^ number);
+	uint64_t parts[] = { (uint64_t)src, (uint64_t)dst, number };
+
+	return XXH3_64bits_withSeed(parts, sizeof parts, seed);
 }
 
 static bool is_dead(const struct hub_faults *faults, int endpoint)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "plan/plan_match.h"
 
+#include "base/arithmetic.h"
 #include "base/error.h"
 
 #include <stdlib.h>
@@ -30,7 +31,7 @@ void plan_match_fini(struct plan_match *match)
 
 static uint32_t *bucket_of(struct plan_match *match, int from, int to, uint32_t tag)
 {
-	uint64_t h = ((uint64_t)(uint32_t)from << 32 | (uint32_t)to) * 0x9E3779B97F4A7C15u;
+	uint64_t h = hash_spread((uint64_t)(uint32_t)from << 32 | (uint32_t)to);
 
 	h = (h ^ (h >> 29) ^ tag) * 0xbf58476d1ce4e5b9u;
 	return &match->buckets[(h >> 32) & match->mask];

@@ -5,6 +5,8 @@
 #include "sparse/algorithm.h"
 #include "sparse/sparse.h"
 
+#include <xxhash.h>
+
 /* Far below 2^63, so that sums and roundings of sizes cannot wrap. */
 #define MOST_BYTES (UINT64_C(1) << 60)
 
@@ -166,13 +168,6 @@ uint64_t sparse_agreement(const struct sparse_call *call)
 		             (uint64_t)call->attr.coalesce_mode,
 		             (uint64_t)call->attr.wire,
 		             call->algorithm == NULL ? 0 : (uint64_t)sparse_method_find(call->algorithm) + 1 };
-	uint64_t hash = UINT64_C(0x9e3779b97f4a7c15);
 
-	/* splitmix64, part by part. */
-	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-		hash = (hash ^ parts[i]) * UINT64_C(0xbf58476d1ce4e5b9);
-		hash = (hash ^ hash >> 27) * UINT64_C(0x94d049bb133111eb);
-		hash ^= hash >> 31;
-	}
-	return hash;
+	return XXH3_64bits(parts, sizeof parts);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "sparse/region.h"
 
+#include "base/arithmetic.h"
 #include "sparse/pool.h"
 
 /* Samples of an unsorted list: so many that the regions of ranks differ little. */
@@ -48,7 +49,7 @@ void region_sample_raw(const struct pairs *pairs, struct sparse_header *header)
 	int side = 0;
 
 	for (uint64_t j = 0; j < n; j++) {
-		uint64_t from = end, hash = j * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+		uint64_t from = end, hash = hash_spread(j) >> 32;
 
 		end = n < DRAWN ? j + 1 : pairs->count * (j + 1) / DRAWN;
 		drawn[0][j] = index_at(pairs->ind, pairs->form, from + (hash * (end - from) >> 32));
