@@ -303,7 +303,7 @@ choir_status choir_alltoallv_init(choir_comm *comm, choir_buffer send, const siz
 	struct kept_alltoallv *kept;
 	choir_status st;
 
-	TRY(call_check_comm(alltoallv.name, comm));
+	TRY(request_named(call_check_comm(alltoallv.name, comm), alltoallv.name, call));
 	kept = calloc(1, sizeof *kept);
 	if (kept == NULL)
 		return error_no_memory("a persistent call", sizeof *kept);

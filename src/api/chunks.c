@@ -146,15 +146,15 @@ static choir_status run(const char *name, int n_local, choir_comm *const *comms,
 	choir_status st;
 
 	if (c->wholes == NULL)
-		return error_set(CHOIR_ARGUMENT, "%s: sends or recvs is null", name);
-	TRY(read_chunks(name, c->chunks, &chunks));
+		return call_named(error_set(CHOIR_ARGUMENT, "%s: sends or recvs is null", name), call);
+	TRY(call_named(read_chunks(name, c->chunks, &chunks), call));
 	c->chunks = &chunks;
 	TRY(local_call_begin(name, n_local, comms, call, &local));
 	st = make_blocks(&local, &chunks, &blocks);
 	for (int i = 0; i < n_local && st == CHOIR_SUCCESS; i++) {
 		st = c->prepare(c, &local, &blocks, i);
 		if (st != CHOIR_SUCCESS)
-			st = error_prefix(st, "comms[%d]", i);
+			st = error_prefix(st, "%s: comms[%d]", name, i);
 	}
 	free_blocks(&blocks);
 	return local_call_end(&local, st, event_p);
@@ -210,6 +210,7 @@ choir_status choir_chunks_concat(int n_local, choir_comm *const *comms, const ch
 	struct chunks_call c = { chunks, &recv, CHOIR_OP_SUM, holder, prepare_concat };
 
 	if (holder < 0 || holder >= n_local)
-		return error_set(CHOIR_ARGUMENT, "%s: holder is %d of %d comms", name, holder, n_local);
+		return call_named(error_set(CHOIR_ARGUMENT, "%s: holder is %d of %d comms", name, holder, n_local),
+		                  call);
 	return run(name, n_local, comms, &c, call, event_p);
 }

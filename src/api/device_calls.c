@@ -90,8 +90,8 @@ static choir_status submit(choir_comm *comm, struct device_call *todo, const cho
 	return call_start(name, run, prepare(run, todo, call), event_p);
 }
 
-static choir_status start(choir_device *device, struct device_call *todo, const choir_call *given,
-                          choir_event **event_p)
+static choir_status start_inside(choir_device *device, struct device_call *todo, const choir_call *given,
+                                 choir_event **event_p)
 {
 	const char *name = todo->form->name;
 	choir_comm *comm;
@@ -106,7 +106,13 @@ static choir_status start(choir_device *device, struct device_call *todo, const 
 	TRY(call_enter(name, comm));
 	st = submit(comm, todo, &call, event_p);
 	comm_leave(comm);
-	return call_named(st, given);
+	return st;
+}
+
+static choir_status start(choir_device *device, struct device_call *todo, const choir_call *given,
+                          choir_event **event_p)
+{
+	return call_named(start_inside(device, todo, given, event_p), given);
 }
 
 static choir_status check_device(const char *name, const choir_device *device)
@@ -142,9 +148,10 @@ choir_status choir_select_top(choir_device *device, choir_buffer from, size_t co
 		                                  result("val", val, k, dtype) },
 		                    .n_operands = 3 };
 
-	TRY(check_selection(&todo, device));
+	TRY(call_named(check_selection(&todo, device), call));
 	if (k > count)
-		return error_set(CHOIR_ARGUMENT, "choir_select_top: k is %zu of %zu elements", k, count);
+		return call_named(error_set(CHOIR_ARGUMENT, "choir_select_top: k is %zu of %zu elements", k, count),
+		                  call);
 	return start(device, &todo, call, event_p);
 }
 
@@ -165,11 +172,11 @@ choir_status choir_select_above(choir_device *device, choir_buffer from, size_t 
 		                                  result("val", val, room, dtype) },
 		                    .n_operands = 3 };
 
-	TRY(check_selection(&todo, device));
+	TRY(call_named(check_selection(&todo, device), call));
 	if (pairs_p == NULL)
-		return error_set(CHOIR_ARGUMENT, "choir_select_above: null pairs_p");
+		return call_named(error_set(CHOIR_ARGUMENT, "choir_select_above: null pairs_p"), call);
 	if (isnan(threshold) || threshold < 0)
-		return error_set(CHOIR_ARGUMENT, "choir_select_above: threshold is %g", threshold);
+		return call_named(error_set(CHOIR_ARGUMENT, "choir_select_above: threshold is %g", threshold), call);
 	return start(device, &todo, call, event_p);
 }
 
@@ -214,7 +221,7 @@ choir_status choir_gather_rows(choir_device *device, choir_buffer ind, size_t in
 	struct device_call todo = rows_call(&device_form_gather, ind, ind_count, ind_dtype, rows, width, dtype);
 	size_t row_bytes;
 
-	TRY(check_rows(todo.form->name, device, ind_dtype, dtype, &row_bytes, width));
+	TRY(call_named(check_rows(todo.form->name, device, ind_dtype, dtype, &row_bytes, width), call));
 	todo.operands[1] = rows_operand("from", from, rows, row_bytes, dtype, true, false);
 	todo.operands[2] = rows_operand("to", to, ind_count, row_bytes, dtype, false, true);
 	return start(device, &todo, call, event_p);
@@ -227,7 +234,7 @@ choir_status choir_scatter_rows(choir_device *device, choir_buffer ind, size_t i
 	struct device_call todo = rows_call(&device_form_scatter, ind, ind_count, ind_dtype, rows, width, dtype);
 	size_t row_bytes;
 
-	TRY(check_rows(todo.form->name, device, ind_dtype, dtype, &row_bytes, width));
+	TRY(call_named(check_rows(todo.form->name, device, ind_dtype, dtype, &row_bytes, width), call));
 	todo.operands[1] = rows_operand("from", from, ind_count, row_bytes, dtype, true, false);
 	todo.operands[2] = rows_operand("to", to, rows, row_bytes, dtype, true, true);
 	return start(device, &todo, call, event_p);
@@ -245,8 +252,8 @@ choir_status choir_intersect(choir_device *device, choir_buffer ind, size_t ind_
 		.n_operands = 3
 	};
 
-	TRY(check_device(todo.form->name, device));
-	TRY(check_index_dtype(todo.form->name, ind_dtype));
+	TRY(call_named(check_device(todo.form->name, device), call));
+	TRY(call_named(check_index_dtype(todo.form->name, ind_dtype), call));
 	return start(device, &todo, call, event_p);
 }
 
@@ -296,9 +303,9 @@ choir_status choir_coalesce_rows(choir_device *device, choir_buffer ind, size_t 
 		                                  result("to_ind", to_ind, room, ind_dtype) },
 		                    .n_operands = 4 };
 
-	TRY(check_coalescing(&todo, device, val_count));
+	TRY(call_named(check_coalescing(&todo, device, val_count), call));
 	if (width > SIZE_MAX / choir_dtype_bytes(val_dtype))
-		return error_set(CHOIR_ARGUMENT, "%s: rows of width %zu", todo.form->name, width);
+		return call_named(error_set(CHOIR_ARGUMENT, "%s: rows of width %zu", todo.form->name, width), call);
 	todo.operands[3] =
 	    rows_operand("to_val", to_val, room, width * choir_dtype_bytes(val_dtype), val_dtype, false, true);
 	return start(device, &todo, call, event_p);

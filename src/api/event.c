@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The public functions of events; the object is in exec/event.c. */
-#include "exec/comm.h"
-#include "exec/event.h"
 #include "base/fork.h"
+#include "exec/comm.h"
+#include "exec/engine.h"
+#include "exec/event.h"
 #include "exec/progress.h"
+#include "exec/record.h"
 #include "exec/thread.h"
 
 /* Of this process, not of the one before a fork? */
@@ -29,6 +31,21 @@ static choir_status outcome(choir_event *event)
 	                                      : error_set(event->status, "%s", choir_event_error(event));
 }
 
+static choir_status still_runs(const choir_event *event, int64_t waited_ms)
+{
+	struct choir_comm *comm = event->comm;
+	char text[RUN_TEXT_BYTES];
+	const char *called = "the event";
+	bool inside = comm_enter(comm);
+
+	if (inside) {
+		called = engine_call_of(event, text, sizeof text);
+		comm_leave(comm);
+	}
+	return error_set(CHOIR_TIMEOUT, "rank %d: %s was not complete after %lld ms of waiting", comm->rank, called,
+	                 (long long)waited_ms);
+}
+
 choir_status choir_event_wait(choir_event *event, int64_t timeout_ms)
 {
 	if (event == NULL)
@@ -42,10 +59,7 @@ choir_status choir_event_wait(choir_event *event, int64_t timeout_ms)
 	if (event->grouped_by == this_thread())
 		return error_set(CHOIR_WOULD_DEADLOCK, "choir_event_wait: the event's call is in a group of this "
 		                                       "thread that choir_group_end has not started");
-	if (!progress_wait(event, timeout_ms))
-		return error_set(CHOIR_TIMEOUT, "rank %d: the event was not complete after %lld ms of waiting",
-		                 event->comm->rank, (long long)timeout_ms);
-	return outcome(event);
+	return progress_wait(event, timeout_ms) ? outcome(event) : still_runs(event, timeout_ms);
 }
 
 choir_status choir_event_status(choir_event *event)

@@ -24,7 +24,9 @@ static choir_status check(const char *name, int n_local, choir_comm *const *comm
 	TRY(call_check_comms(name, n_local, comms));
 	TRY(check_ranks(name, n_local, comms));
 	TRY(call_read(name, given, CALL_TAKES_FACTOR, &call));
-	*out = (struct local_call){ .name = name, .n = n_local, .comms = comms, .started = CHOIR_CALL_INIT };
+	*out = (struct local_call){
+		.name = name, .n = n_local, .comms = comms, .given = given, .started = CHOIR_CALL_INIT
+	};
 	out->started.after = call.after;
 	out->started.cl_deps = call.cl_deps;
 	out->started.n_cl_deps = call.n_cl_deps;
@@ -32,6 +34,8 @@ static choir_status check(const char *name, int n_local, choir_comm *const *comm
 	out->started.n_deps = call.n_deps;
 	out->prepared = call;
 	out->prepared.struct_size = sizeof out->prepared;
+	if (call.name == name)
+		out->prepared.name = NULL; /* the caller gave none */
 	out->prepared.after = NULL;
 	out->prepared.n_cl_deps = out->prepared.n_deps = 0;
 	out->requests = calloc((size_t)n_local, sizeof(choir_request *));
@@ -44,12 +48,13 @@ choir_status local_call_begin(const char *name, int n_local, choir_comm *const *
 	choir_status st;
 
 	if (n_local < 1 || comms == NULL)
-		return error_set(CHOIR_ARGUMENT, "%s: n_local is %d, or comms is null", name, n_local);
-	TRY(call_enter_all(name, n_local, comms));
+		return call_named(error_set(CHOIR_ARGUMENT, "%s: n_local is %d, or comms is null", name, n_local),
+		                  given);
+	TRY(call_named(call_enter_all(name, n_local, comms), given));
 	st = check(name, n_local, comms, given, out);
 	if (st != CHOIR_SUCCESS)
 		call_leave_all(n_local, comms);
-	return st;
+	return call_named(st, given);
 }
 
 /* In a group.  Once a rank's call is there the others must follow: if one cannot, the comm fails. */
@@ -117,13 +122,11 @@ choir_status local_call_end(struct local_call *local, choir_status st, choir_eve
 {
 	if (st == CHOIR_SUCCESS)
 		st = start_joined(local, event_p);
-	else
-		st = error_prefix(st, "%s", local->name);
 	for (int i = 0; i < local->n; i++)
 		choir_request_free(local->requests[i]);
 	free(local->requests);
 	call_leave_all(local->n, local->comms);
-	return st;
+	return call_named(st, local->given);
 }
 
 choir_status choir_allreduce_local(int n_local, choir_comm *const *comms, const choir_buffer *sends,
@@ -135,13 +138,14 @@ choir_status choir_allreduce_local(int n_local, choir_comm *const *comms, const 
 	choir_status st = CHOIR_SUCCESS;
 
 	if (sends == NULL || recvs == NULL)
-		return error_set(CHOIR_ARGUMENT, "%s: %s is null", name, sends == NULL ? "sends" : "recvs");
+		return call_named(error_set(CHOIR_ARGUMENT, "%s: %s is null", name, sends == NULL ? "sends" : "recvs"),
+		                  call);
 	TRY(local_call_begin(name, n_local, comms, call, &local));
 	for (int i = 0; i < n_local && st == CHOIR_SUCCESS; i++) {
 		st = choir_allreduce_init(comms[i], sends[i], recvs[i], count, dtype, op, &local.prepared,
 		                          &local.requests[i]);
 		if (st != CHOIR_SUCCESS)
-			st = error_prefix(st, "comms[%d]", i);
+			st = error_prefix(st, "%s: comms[%d]", name, i);
 	}
 	return local_call_end(&local, st, event_p);
 }

@@ -10,6 +10,7 @@ struct local_call {
 	const char *name; /* "choir_allreduce_local" */
 	int n;
 	choir_comm *const *comms;
+	const choir_call *given;  /* by the caller */
 	choir_call prepared;      /* what the caller said, without deps: for the calls' _init */
 	choir_call started;       /* deps alone: for choir_start */
 	choir_request **requests; /* [n] the caller fills them; NULL = not yet */
@@ -20,8 +21,8 @@ struct local_call {
 choir_status local_call_begin(const char *name, int n_local, choir_comm *const *comms, const choir_call *given,
                               struct local_call *out);
 
-/* local_call_end: st: of the preparations; SUCCESS starts the calls, and waits for them if event_p is NULL.  Leaves the
- * comms and frees the requests. */
+/* local_call_end: st: of the preparations, whose sentence names the function; SUCCESS starts the calls, and waits for
+ * them if event_p is NULL.  Leaves the comms and frees the requests. */
 choir_status local_call_end(struct local_call *local, choir_status st, choir_event **event_p);
 
 #endif

@@ -105,14 +105,14 @@ choir_status choir_start(choir_request *request, const choir_call *given, choir_
 	choir_status st;
 
 	if (request == NULL)
-		return error_set(CHOIR_ARGUMENT, "choir_start: null request");
+		return call_named(error_set(CHOIR_ARGUMENT, "choir_start: null request"), given);
 	if (request->comm->generation != fork_generation())
 		return error_set(CHOIR_ARGUMENT, "choir_start: the comm of this %s belongs to the process before fork",
 		                 function_of(request));
 	if (!comm_enter(request->comm))
 		return error_set(CHOIR_ARGUMENT, "choir_start: the comm of this %s has been destroyed",
 		                 function_of(request));
-	st = start_once(request, given, event_p);
+	st = call_named(start_once(request, given, event_p), &request->call);
 	comm_leave(request->comm);
 	return st;
 }
@@ -217,9 +217,19 @@ static choir_status create(choir_comm *comm, struct call_key *key, struct kept_c
 	return CHOIR_SUCCESS;
 }
 
+choir_status request_named(choir_status st, const char *function, const choir_call *given)
+{
+	size_t length = strlen(function);
+
+	if (st != CHOIR_SUCCESS && strncmp(error_text(), function, length) == 0 && error_text()[length] == ':')
+		(void)error_set(st, "%s_init%s", function, error_text() + length);
+	return call_named(st, given);
+}
+
 choir_status request_keep(choir_comm *comm, struct kept_call *kept, const choir_call *given, choir_request **request_p)
 {
-	choir_status st = call_enter(kept->function, comm);
+	const char *function = kept->function;
+	choir_status st = call_enter(function, comm);
 
 	if (st == CHOIR_SUCCESS) {
 		st = create(comm, NULL, kept, given, request_p);
@@ -227,15 +237,16 @@ choir_status request_keep(choir_comm *comm, struct kept_call *kept, const choir_
 	}
 	if (st != CHOIR_SUCCESS)
 		kept->destroy(kept);
-	return st;
+	return request_named(st, function, given);
 }
 
 choir_status request_create(choir_comm *comm, struct call_key *key, const choir_call *given, choir_request **request_p)
 {
-	choir_status st;
+	choir_status st = call_enter(key->form->name, comm);
 
-	TRY(call_enter(key->form->name, comm));
-	st = create(comm, key, NULL, given, request_p);
-	comm_leave(comm);
-	return st;
+	if (st == CHOIR_SUCCESS) {
+		st = create(comm, key, NULL, given, request_p);
+		comm_leave(comm);
+	}
+	return request_named(st, key->form->name, given);
 }

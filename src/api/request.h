@@ -26,4 +26,8 @@ struct kept_call {
 /* request_keep: a request that makes that call; takes it, also on failure. */
 choir_status request_keep(choir_comm *comm, struct kept_call *kept, const choir_call *given, choir_request **request_p);
 
+/* request_named: call_named for an _init function, whose sentences begin with its call's: "choir_allreduce: ..."
+ * becomes "choir_allreduce_init: ...". */
+choir_status request_named(choir_status st, const char *function, const choir_call *given);
+
 #endif

@@ -63,16 +63,17 @@ choir_status choir_sequence_start(choir_sequence *sequence, const choir_call *ca
 	choir_status st;
 
 	if (sequence == NULL)
-		return error_set(CHOIR_ARGUMENT, "%s: null sequence", name);
-	TRY(call_read(name, call, 0, &read));
+		return call_named(error_set(CHOIR_ARGUMENT, "%s: null sequence", name), call);
+	TRY(call_named(call_read(name, call, 0, &read), call));
 	if (event_p == NULL && (in_callback() || group_is_open()))
-		return error_set(CHOIR_WOULD_DEADLOCK, "%s: without an event inside a callback or a group", name);
+		return call_named(
+		    error_set(CHOIR_WOULD_DEADLOCK, "%s: without an event inside a callback or a group", name), call);
 	if (call == NULL || call->name == NULL)
 		read.name = NULL;
 	st = start_all(sequence, &read, &last);
 	if (st != CHOIR_SUCCESS) {
 		choir_event_release(last);
-		return st;
+		return call_named(st, call);
 	}
 	if (event_p != NULL) {
 		*event_p = last;

@@ -155,11 +155,12 @@ choir_status choir_sparse_allreduce(choir_comm *comm, choir_buffer send_ind, siz
 		                      .ind_dtype = ind_dtype,
 		                      .val_dtype = val_dtype,
 		                      .op = op };
-	choir_status st;
+	choir_status st = call_enter(function, comm);
 
-	TRY(call_enter(function, comm));
-	st = start(comm, &sparse, attr, call, event_p);
-	comm_leave(comm);
+	if (st == CHOIR_SUCCESS) {
+		st = start(comm, &sparse, attr, call, event_p);
+		comm_leave(comm);
+	}
 	return call_named(st, call);
 }
 
@@ -237,7 +238,7 @@ choir_status choir_sparse_allreduce_init(choir_comm *comm, choir_buffer send_ind
 		                      .op = op };
 	struct kept_sparse *kept;
 
-	TRY(read_attr(attr, &sparse.attr));
+	TRY(request_named(read_attr(attr, &sparse.attr), function, call));
 	kept = calloc(1, sizeof *kept);
 	if (kept == NULL)
 		return error_no_memory("a persistent call", sizeof *kept);

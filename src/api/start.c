@@ -321,8 +321,10 @@ choir_status start_call(choir_comm *comm, struct call_key *key, const choir_call
 
 	if (start_again(comm, key, given, event_p, &st))
 		return st;
-	TRY(call_enter(key->form->name, comm));
-	st = call_anew(comm, key, given, event_p);
-	comm_leave(comm);
+	st = call_enter(key->form->name, comm);
+	if (st == CHOIR_SUCCESS) {
+		st = call_anew(comm, key, given, event_p);
+		comm_leave(comm);
+	}
 	return call_named(st, given);
 }

@@ -70,11 +70,12 @@ static choir_status start_inside(choir_topk_state *state, const struct topk_args
 static choir_status start(choir_topk_state *state, const struct topk_args *args, const choir_call *call,
                           choir_event **event_p)
 {
-	choir_status st;
+	choir_status st = call_enter(args->function, state->comm);
 
-	TRY(call_enter(args->function, state->comm));
-	st = start_inside(state, args, call, event_p);
-	comm_leave(state->comm);
+	if (st == CHOIR_SUCCESS) {
+		st = start_inside(state, args, call, event_p);
+		comm_leave(state->comm);
+	}
 	return call_named(st, call);
 }
 
@@ -84,7 +85,7 @@ choir_status choir_topk_allreduce(choir_topk_state *state, choir_buffer grad, co
 	static const char name[] = "choir_topk_allreduce";
 	struct one_tensor one = { .args = { .function = name } };
 
-	TRY(read_one(name, state, grad, out, &one));
+	TRY(call_named(read_one(name, state, grad, out, &one), call));
 	return start(state, &one.args, call, event_p);
 }
 
@@ -96,7 +97,7 @@ choir_status choir_topk_allreduce_at(choir_topk_state *state, choir_buffer grad,
 	struct one_tensor one = { .args = {
 				      .function = name, .at = &ind, .at_count = ind_count, .at_dtype = ind_dtype } };
 
-	TRY(read_one(name, state, grad, out, &one));
+	TRY(call_named(read_one(name, state, grad, out, &one), call));
 	return start(state, &one.args, call, event_p);
 }
 
@@ -107,8 +108,8 @@ choir_status choir_topk_allreduce_multi(choir_topk_state *state, const choir_ten
 	choir_topk_out read;
 	const struct topk_args args = { .function = name, .tensors = tensors, .n_tensors = n_tensors, .out = &read };
 
-	TRY(topk_check_state(name, state));
-	TRY(read_multi_out(name, tensors, n_tensors, out, &read));
+	TRY(call_named(topk_check_state(name, state), call));
+	TRY(call_named(read_multi_out(name, tensors, n_tensors, out, &read), call));
 	return start(state, &args, call, event_p);
 }
 
@@ -181,7 +182,7 @@ choir_status choir_topk_allreduce_init(choir_topk_state *state, choir_buffer gra
 {
 	struct one_tensor one = { .args = { .function = "choir_topk_allreduce" } };
 
-	TRY(read_one("choir_topk_allreduce_init", state, grad, out, &one));
+	TRY(call_named(read_one("choir_topk_allreduce_init", state, grad, out, &one), call));
 	return keep(state, &one.args, call, request_p);
 }
 
@@ -195,8 +196,8 @@ choir_status choir_topk_allreduce_multi_init(choir_topk_state *state, const choi
 		.function = "choir_topk_allreduce_multi", .tensors = tensors, .n_tensors = n_tensors, .out = &read
 	};
 
-	TRY(topk_check_state(name, state));
-	TRY(read_multi_out(name, tensors, n_tensors, out, &read));
+	TRY(call_named(topk_check_state(name, state), call));
+	TRY(call_named(read_multi_out(name, tensors, n_tensors, out, &read), call));
 	return keep(state, &args, call, request_p);
 }
 

@@ -15,6 +15,7 @@
 #include "exec/keyed.h"
 #include "exec/liveness.h"
 #include "exec/messages.h"
+#include "exec/record.h"
 #include "exec/submit.h"
 #include "exec/thread.h"
 #include "exec/withdraw.h"
@@ -325,6 +326,27 @@ int64_t engine_awaited(struct choir_comm *comm)
 		process = process_awaited(run);
 	engine_leave(engine);
 	return process;
+}
+
+const char *engine_call_of(const choir_event *event, char *text, size_t bytes)
+{
+	enum { TRIES = 100 };
+	struct engine *engine = &event->comm->engine;
+	const struct run *run;
+	int tries = 0;
+
+	while (!engine_enter(engine)) {
+		if (tries++ == TRIES)
+			return "the event";
+		wait_yield();
+	}
+	run = engine->closed ? NULL : engine->flight.all;
+	while (run != NULL && run->event != event)
+		run = run->next;
+	if (run != NULL)
+		run_call_text(run, text, bytes);
+	engine_leave(engine);
+	return run != NULL ? text : "the event";
 }
 
 bool engine_can_move(const struct choir_comm *comm)

@@ -232,10 +232,39 @@ static void test_refused(void **state)
 	line_up_run(2, 0, DEADLINE_MS, refused, NULL);
 }
 
+/* A wait that gives up says whose end it waited for; rank 1 makes its call behind it. */
+static void wait_briefly(struct world *world, int rank, choir_comm *comm, void *fn)
+{
+	struct buffers *b = calloc(1, sizeof *b);
+	choir_call call = named();
+	choir_event *event;
+
+	if (rank == 0 && OK((*(call_fn *)fn)(comm, b, &call, &event))) {
+		SAYS(choir_event_wait(event, 10), CHOIR_TIMEOUT,
+		     "rank 0: |#|'gradients' (| was not complete after 10 ms of waiting");
+		line_up();
+		OK(choir_event_wait(event, -1));
+		choir_event_release(event);
+	} else {
+		line_up();
+		OK((*(call_fn *)fn)(comm, b, &call, NULL));
+	}
+	free(b);
+}
+
+static void test_short_wait(void **state)
+{
+	static call_fn waited[] = { allreduce, sendrecv, list };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof waited / sizeof *waited; i++)
+		line_up_run(2, 0, 20000, wait_briefly, &waited[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_late), cmocka_unit_test(test_mismatch),
-		                            cmocka_unit_test(test_refused) };
+		                            cmocka_unit_test(test_refused), cmocka_unit_test(test_short_wait) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();
