@@ -89,6 +89,12 @@ static choir_status become_script(struct run *run)
 	return st;
 }
 
+/* Elements that this rank sends. */
+static uint64_t sent_count(const struct alltoallv_args *args)
+{
+	return args->send.total / choir_dtype_bytes(args->key->dtype);
+}
+
 static const char *asked(const struct alltoallv_args *args)
 {
 	return args->options.algorithm != NULL ? args->options.algorithm->name : "auto";
@@ -101,6 +107,7 @@ static choir_status fill_script_run(struct run *run, const struct alltoallv_args
 	run->bound.record =
 	    (struct call_record){ .collective = COLLECTIVE_ALLTOALLV, .dtype = (uint8_t)args->key->dtype };
 	record_set_algorithm(&run->bound.record, asked(args));
+	run->bound.my_count = sent_count(args);
 	run->bound.become_script = become_script; /* which it is already: others may propose counts */
 	TRY(prepared_create(args->comm, args->key, 0, &run->prepared));
 	TRY(run_keep(run, args->send.extent > 0 ? args->key->send : choir_none()));
@@ -167,11 +174,13 @@ static choir_status prepare_proposal(struct alltoallv_args *args, struct counts 
 		           .become_script = become_script };
 	choir_status st = dense_prepare_part(&d, key, call, out_p);
 
-	if (st == CHOIR_SUCCESS)
-		(*out_p)->owner = &counts->owner;
-	else
+	if (st != CHOIR_SUCCESS) {
 		segments_release(&counts->owner);
-	return st;
+		return st;
+	}
+	(*out_p)->owner = &counts->owner;
+	(*out_p)->parts[0].bound.my_count = sent_count(args);
+	return CHOIR_SUCCESS;
 }
 
 /* Ranks of the plan wait for all others, and compare records, before they touch a buffer.  On the device the engine

@@ -74,6 +74,8 @@ static choir_status prepare(struct run *run, struct sparse_call *sparse, const c
 	run->bound.record = (struct call_record){ .collective = COLLECTIVE_SPARSE_ALLREDUCE,
 		                                  .dtype = (uint8_t)sparse->val_dtype,
 		                                  .hash = sparse_agreement(sparse) };
+	run->bound.my_count = sparse->send_val_count;
+	run->bound.my_rows = sparse->send_ind_count;
 	record_set_op(&run->bound.record, sparse->op);
 	record_set_algorithm(&run->bound.record, sparse->algorithm != NULL ? sparse->algorithm : "auto");
 	sparse->name = call->name;

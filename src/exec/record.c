@@ -84,7 +84,11 @@ uint64_t record_hash(const struct call_record *record)
 
 const char *run_call_text(const struct run *run, char *text, size_t bytes)
 {
-	return record_describe(&run->bound.record, run->number, run_caller_name(run), text, bytes);
+	struct call_record record = run->bound.record;
+
+	if (run->bound.my_count != 0)
+		record.count = run->bound.my_count;
+	return record_describe(&record, run->number, run_caller_name(run), text, bytes);
 }
 
 choir_status record_mismatch(const struct choir_comm *comm, uint64_t key, const char *name,

@@ -92,7 +92,10 @@ struct run_source {
 struct bound {
 	struct call_record record; /* of the call: what ranks compare */
 	uint64_t record_hash;      /* 0 = not computed yet */
-	bool pair;                 /* send or recv: keyed per pair, uses no lane */
+	/* for sentences, where the record has no count, since ranks need not agree on it: elements that this rank
+	 * sends, and in how many rows; 0 = none, or no rows */
+	uint64_t my_count, my_rows;
+	bool pair; /* send or recv: keyed per pair, uses no lane */
 	bool pair_sends;
 	int pair_peer;
 	uint64_t pair_key;    /* of its messages, but for the number, which *pair_count gives */
