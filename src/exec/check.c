@@ -100,15 +100,16 @@ static int find_dead(struct run *run, const char **what)
 static bool check_dead(struct run *run)
 {
 	struct choir_comm *comm = run->comm;
-	char text[ERROR_TEXT_BYTES], called[RUN_TEXT_BYTES];
+	char text[ERROR_TEXT_BYTES], called[RUN_TEXT_BYTES], last[RUN_TEXT_BYTES + 32];
 	const char *what;
 	int rank = find_dead(run, &what);
 
 	if (rank < 0)
 		return false;
 	run_call_text(run, called, sizeof called);
-	snprintf(text, sizeof text, "%s: rank %d: rank %d is %s, and %s waits for it", comm->name, comm->rank, rank,
-	         what, called);
+	gone_last_call(comm, rank, last, sizeof last);
+	snprintf(text, sizeof text, "%s: rank %d: rank %d is %s, and %s waits for it%s", comm->name, comm->rank, rank,
+	         what, called, last);
 	comm_fail(comm, CHOIR_PEER_DEAD, text);
 	return true;
 }

@@ -128,15 +128,36 @@ static bool is_told(const struct choir_comm *comm, int rank)
 	return comm->n <= TOLD_ALL || near || (distance & (distance - 1)) == 0;
 }
 
-/* The record of the last collective, if this rank has said it. */
-static bool last_record(const struct choir_comm *comm, uint64_t calls, struct call_record *out)
+/* The record of the last collective of that rank of my node, if it has said it. */
+static bool last_record(const struct choir_comm *comm, int local_rank, uint64_t calls, struct call_record *out)
 {
-	const struct arena_lane *lane = comm_lane(comm, comm->local_rank, (int)((calls - 1) % COMM_LANES));
+	const struct arena_lane *lane = comm_lane(comm, local_rank, (int)((calls - 1) % COMM_LANES));
 
-	if (calls == 0 || !arena_is_at(atomic_load_explicit(&lane->flag, memory_order_relaxed), calls - 1))
+	if (calls == 0 || !arena_is_at(atomic_load_explicit(&lane->flag, memory_order_acquire), calls - 1))
 		return false;
 	memcpy(out, lane->record, sizeof *out);
 	return true;
+}
+
+void gone_last_call(const struct choir_comm *comm, int rank, char *text, size_t bytes)
+{
+	struct call_record last;
+	char called[RUN_TEXT_BYTES];
+	uint64_t calls;
+	int local_rank;
+
+	text[0] = '\0';
+	if (!comm_is_near(comm, rank))
+		return;
+	local_rank = comm->layout.local_rank_of[rank];
+	calls = atomic_load(&comm_control(comm, local_rank)->submitted);
+	if (calls == 0)
+		snprintf(text, bytes, "; it has made no collective call");
+	else if (last_record(comm, local_rank, calls, &last))
+		snprintf(text, bytes, "; its last collective call was %s",
+		         record_describe(&last, calls - 1, "", called, sizeof called));
+	else
+		snprintf(text, bytes, "; it has made %llu collective calls", (unsigned long long)calls);
 }
 
 struct farewell {
@@ -170,7 +191,7 @@ void gone_say(struct choir_comm *comm, bool process_ends)
 
 	pthread_mutex_lock(&submission->lock); /* other threads may still number calls where the process ends */
 	words.told.calls = submission->next_seq;
-	words.told.has_record = last_record(comm, words.told.calls, &header.record);
+	words.told.has_record = last_record(comm, comm->local_rank, words.told.calls, &header.record);
 	relatives_failure(comm, words.told.calls, &cause);
 	header.key = cause.status;
 	for (int rank = 0; rank < comm->n; rank++) {

@@ -30,6 +30,10 @@ const struct gone *gone_find(const struct choir_comm *comm, int rank);
  * #7 (...); another of its comms had failed: ...". */
 choir_status gone_failure(const struct gone *gone, char *text, size_t bytes);
 
+/* gone_last_call: of a rank that is dead and could tell nothing: "; its last collective call was allreduce #7 (...)",
+ * as far as its node's arena has it; empty: unknown. */
+void gone_last_call(const struct choir_comm *comm, int rank, char *text, size_t bytes);
+
 /* gone_pair_calls: how many sends (else recvs) with that tag it has made to this rank; false: unknown. */
 bool gone_pair_calls(const struct gone *gone, uint32_t tag, bool sends, uint64_t *calls_p);
 

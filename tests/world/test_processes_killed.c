@@ -13,6 +13,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -28,8 +29,28 @@ static void killed(const struct rank *me, int per_node)
 	if (me->rank == 0)
 		raise(SIGKILL);
 	MUST(sum_start(&sum, comm, 1000, 1, NULL, false) == CHOIR_PEER_DEAD);
-	MUST(says(choir_last_error(), "rank 0 is dead|allreduce"));
+	MUST(says(choir_last_error(), "rank 0 is dead, and allreduce #|waits for it"));
+	if (per_node == 0)
+		MUST(says(choir_last_error(), "it; its last collective call was allreduce #|(1000 x f32, sum, "));
 	MUST(choir_barrier(comm, NULL, NULL) == CHOIR_PEER_DEAD);
+	choir_comm_destroy(comm);
+}
+
+/* Rank 0's process ends by _exit in a comm of no calls, or when its last one is far back. */
+static void exited(const struct rank *me, int n_barriers)
+{
+	choir_comm *comm;
+	int32_t value = 0;
+
+	processes_create(me, 1, 0, 30000, &comm);
+	for (int i = 0; i < n_barriers; i++)
+		MUST(choir_barrier(comm, NULL, NULL) == CHOIR_SUCCESS);
+	meeting_wait(me->meeting);
+	if (me->rank == 0)
+		_exit(0);
+	MUST(choir_recv(comm, choir_host(&value), 1, CHOIR_I32, 0, NULL, NULL) == CHOIR_PEER_DEAD);
+	MUST(says(choir_last_error(), n_barriers == 0 ? "rank 0 is dead|; it has made no collective call"
+	                                              : "rank 0 is dead|; its last collective call was barrier #8"));
 	choir_comm_destroy(comm);
 }
 
@@ -241,6 +262,8 @@ static void test_killed(void **state)
 	processes_run(3, 1, killed, 0); /* each rank a node of its own, all on this machine */
 	for (int per_node = 0; per_node <= 2; per_node++)
 		processes_run(3, per_node, killed_beside, 2);
+	processes_run(2, 0, exited, -1);
+	processes_run(2, 9, exited, -1);
 	processes_run(2, 0, killed_symmetric, 0);
 	processes_run(3, 0, killed_symmetric, 0);
 }
