@@ -8,22 +8,35 @@
 #include "mpi/link.h"
 
 #include <choir/transport.h>
+#include <stdatomic.h>
 
 MPI_LOCK(begin_lock)
 static bool begun, watched; /* under begin_lock */
+static _Atomic bool ended;
 
-static int finalising(MPI_Comm comm, int keyval, void *value, void *extra)
+bool mpi_end(int64_t *deadline_ms_p)
 {
 	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
 	int64_t deadline_ms = mpi_deadline_ms(&config);
-	bool met;
+	enum finalise_met met;
 
-	(void)comm, (void)keyval, (void)value, (void)extra;
+	*deadline_ms_p = deadline_ms;
+	if (atomic_exchange(&ended, true))
+		return true;
 	mpi_links_finalise();
 	met = finalise_meet(deadline_ms);
 	mpi_close();
-	if (met)
+	if (met == FINALISE_TOGETHER)
 		finalise_begin(deadline_ms);
+	return met != FINALISE_MISSED;
+}
+
+static int finalising(MPI_Comm comm, int keyval, void *value, void *extra)
+{
+	int64_t deadline_ms;
+
+	(void)comm, (void)keyval, (void)value, (void)extra;
+	(void)mpi_end(&deadline_ms);
 	return MPI_SUCCESS;
 }
 

@@ -46,8 +46,8 @@ void finalise_note(MPI_Comm comm)
 		atomic_store(&launcher, find_launcher());
 }
 
-/* All processes have come here, and all have a launcher. */
-static bool all_agree(int64_t deadline_ms)
+/* TOGETHER: all processes have come here, and all have a launcher. */
+static enum finalise_met gather_all(int64_t deadline_ms)
 {
 	MPI_Request request = MPI_REQUEST_NULL;
 	int mine = atomic_load(&launcher) >= 0, *least = malloc(sizeof *least), rc;
@@ -55,7 +55,7 @@ static bool all_agree(int64_t deadline_ms)
 
 	if (least == NULL || !mpi_enter()) {
 		free(least);
-		return false;
+		return FINALISE_APART;
 	}
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 	*least = mine;
@@ -63,11 +63,11 @@ static bool all_agree(int64_t deadline_ms)
 	mpi_leave();
 	if (rc != MPI_SUCCESS || mpi_wait_done(&request, deadline_ms, "finalising MPI") != CHOIR_SUCCESS) {
 		mpi_quarantine(least);
-		return false;
+		return FINALISE_MISSED;
 	}
 	agreed = *least != 0;
 	free(least);
-	return agreed;
+	return agreed ? FINALISE_TOGETHER : FINALISE_APART;
 }
 
 static bool enter_barrier(void)
@@ -124,9 +124,11 @@ static bool pass_barrier(int64_t deadline_ms, bool progress)
 	return true;
 }
 
-bool finalise_meet(int64_t deadline_ms)
+enum finalise_met finalise_meet(int64_t deadline_ms)
 {
-	return atomic_load(&launcher) != NOT_NOTED && all_agree(deadline_ms) && pass_barrier(deadline_ms, true);
+	enum finalise_met met = atomic_load(&launcher) != NOT_NOTED ? gather_all(deadline_ms) : FINALISE_APART;
+
+	return met == FINALISE_TOGETHER && !pass_barrier(deadline_ms, true) ? FINALISE_APART : met;
 }
 
 void finalise_begin(int64_t deadline_ms)

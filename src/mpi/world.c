@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "mpi/begin.h"
 #include "mpi/call.h"
 #include "mpi/config.h"
 #include "mpi/start.h"
@@ -76,23 +77,38 @@ choir_status choir_comm_create_world(int n_local, choir_device *const *devices, 
 	return choir_comm_create_mpi(MPI_COMM_WORLD, n_local, devices, config, comms_out);
 }
 
+/* Under world_lock.  MPI_Finalize of MPICH waits for a process that is dead, and does not return. */
+static choir_status finalise(void)
+{
+	int64_t deadline_ms;
+	int over = 0, rc;
+
+	MPI_Finalized(&over);
+	if (over)
+		return CHOIR_SUCCESS;
+	if (!mpi_end(&deadline_ms))
+		return choir_transport_error(CHOIR_TIMEOUT,
+		                             "choir_finalize_world: not all processes came in %lld ms: one may be "
+		                             "dead.  MPI is left as it is until this process ends",
+		                             (long long)deadline_ms);
+	rc = MPI_Finalize();
+	if (rc != MPI_SUCCESS)
+		return choir_transport_error(CHOIR_TRANSPORT,
+		                             "choir_finalize_world: MPI_Finalize failed with MPI error %d", rc);
+	return CHOIR_SUCCESS;
+}
+
 choir_status choir_finalize_world(void)
 {
-	int over = 0, rc = MPI_SUCCESS;
+	choir_status st = CHOIR_SUCCESS;
 
 	TRY(mpi_check_process("choir_finalize_world"));
 	if (mpi_leave_started())
 		return CHOIR_SUCCESS;
 	pthread_mutex_lock(&world_lock);
-	if (ours) {
-		ours = false;
-		MPI_Finalized(&over);
-		if (!over)
-			rc = MPI_Finalize();
-	}
+	if (ours)
+		st = finalise();
+	ours = false;
 	pthread_mutex_unlock(&world_lock);
-	if (rc != MPI_SUCCESS)
-		return choir_transport_error(CHOIR_TRANSPORT,
-		                             "choir_finalize_world: MPI_Finalize failed with MPI error %d", rc);
-	return CHOIR_SUCCESS;
+	return st;
 }

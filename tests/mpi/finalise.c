@@ -4,9 +4,12 @@
  * usage: mpiexec -n N mpi_finalise world|mixed|own
  *   world: the library initialises and finalises MPI     mixed: rank 0 calls MPI_Finalize itself
  *   own: the program initialises and finalises MPI
+ * usage: mpiexec -n N mpi_finalise killed: rank 1 is killed: the others, which report in the file JOB_REPORT/rank
+ *   (survivors.sh), come out of choir_finalize_world by the deadline
  * usage: mpi_finalise mute: alone, with a launcher that stops in the middle of its answer */
 #include <choir/choir.h>
 #include <choir/mpi.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,7 +68,7 @@ static choir_status create(const char *way, choir_device *device, choir_comm **c
 	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
 	int provided;
 
-	config.ranks_per_node = 1;
+	config.ranks_per_node = strcmp(way, "killed") == 0 ? 0 : 1; /* CHOIR_RANKS_PER_NODE */
 	if (strcmp(way, "own") != 0 && strcmp(way, "mute") != 0)
 		return choir_comm_create_world(1, &device, &config, comm_p);
 	MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided);
@@ -83,6 +86,31 @@ static choir_status finalise(const char *way, int rank)
 	return choir_finalize_world();
 }
 
+/* Does not return.  mpiexec may lose what is printed after a death. */
+static void end_without(choir_comm *comm, int rank)
+{
+	char name[512], done[512];
+	choir_status dead, st;
+	const char *folder = getenv("JOB_REPORT");
+	FILE *file;
+
+	if (rank == 1)
+		raise(SIGKILL);
+	dead = choir_barrier(comm, NULL, NULL);
+	choir_comm_destroy(comm);
+	st = choir_finalize_world();
+	snprintf(name, sizeof name, "%s/.%d", folder, rank);
+	snprintf(done, sizeof done, "%s/%d", folder, rank);
+	file = fopen(name, "w");
+	if (file != NULL &&
+	    fprintf(file, "rank %d %s: %s, %s: %s\n", rank,
+	            dead != CHOIR_SUCCESS && st == CHOIR_TIMEOUT ? "survived" : "failed", choir_status_name(dead),
+	            choir_status_name(st), choir_last_error()) > 0 &&
+	    fclose(file) == 0)
+		rename(name, done);
+	exit(EXIT_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
 	const char *way = argc > 1 ? argv[1] : "world";
@@ -91,11 +119,15 @@ int main(int argc, char **argv)
 	int rank, size, status;
 
 	alarm(WATCHDOG_S);
+	signal(SIGUSR1, SIG_IGN); /* of mpiexec at a death, as in failures.c */
+	signal(SIGPIPE, SIG_IGN);
 	if (choir_device_create_host(&device) != CHOIR_SUCCESS || create(way, device, &comm) != CHOIR_SUCCESS)
 		return fails(-1, "create");
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	status = broadcast_twice(comm);
+	if (strcmp(way, "killed") == 0)
+		end_without(comm, rank);
 	choir_comm_destroy(comm);
 	choir_device_destroy(device);
 	if (rank == size - 1)
