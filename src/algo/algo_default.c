@@ -2,8 +2,8 @@
 /* The built-in rules: between nodes default_network.c; on one node default_node, else the first algorithm of the table
  * that can run.  Only bytes and layout decide, so all ranks choose the same.
  *
- * Note [measured rules].  The limits on one node are measured, also where the cost model says otherwise: it models
- * neither the second wait of the direct algorithms nor the cost of a cache line that moves between cores. */
+ * Note [measured rules].  The limits for few ranks on one node are measured, also where the cost model says otherwise:
+ * its flag is that of cores between near and far, so direct calls of 2 to 8 KB are faster on near ones than it says. */
 #include "algo/algo.h"
 #include "algo/default_network.h"
 #include "base/arithmetic.h"
@@ -14,6 +14,13 @@
 #define ONESHOT_TOTAL_BYTES (64 * 1024)
 /* For shorter calls a copy into a slot costs less than the second wait of the direct algorithms. */
 #define DIRECT_BYTES (2 * 1024)
+/* Among more ranks the second wait is the lesser cost earlier: Note [many ranks]. */
+#define FEW_RANKS 8
+/* In all ranks' inputs: from so many on, many ranks do not each read them all out of the slots. */
+#define DIRECT_TOTAL_BYTES (FEW_RANKS * DIRECT_BYTES)
+/* From so many bytes and ranks on pieces passed along all ranks outrun slots, where the last rank reads all inputs. */
+#define PREFIX_CHAIN_BYTES (4 * 1024 * 1024)
+#define PREFIX_CHAIN_RANKS 6
 /* Of device_least, where no rates were measured. */
 #define DEVICE_BYTES (128 * 1024)
 /* The same of LIST_BYTES for each buffer of a list. */
@@ -41,11 +48,33 @@ static uint64_t device_least(const struct algo_in *in)
 	return max_u64(list, algo_device_least(in->layout->n, in->command_bytes));
 }
 
+/* Note [many ranks].  In slots each block for a peer, or from one, is a copy of its own, and a one-shot call reads the
+ * inputs of all ranks, while the direct algorithms wait twice whatever the number of ranks. */
+static uint64_t direct_least(const struct algo_in *in)
+{
+	uint64_t n = (uint64_t)in->layout->n;
+	enum collective collective = in->collective;
+
+	if (n <= FEW_RANKS)
+		return DIRECT_BYTES;
+	if (collective_sends_blocks(collective) || collective == COLLECTIVE_GATHER)
+		return 1;
+	if (collective == COLLECTIVE_ALLREDUCE || collective == COLLECTIVE_REDUCE)
+		return DIRECT_TOTAL_BYTES / n;
+	return DIRECT_BYTES;
+}
+
 static bool gathers_in_slots(const struct algo_in *in)
 {
 	bool gathers = in->collective == COLLECTIVE_GATHER || in->collective == COLLECTIVE_GATHERV;
 
-	return gathers && in->bytes * (uint64_t)in->layout->n <= GATHER_TOTAL_BYTES;
+	return gathers && in->layout->n <= FEW_RANKS && in->bytes * (uint64_t)in->layout->n <= GATHER_TOTAL_BYTES;
+}
+
+static bool chains_prefix(const struct algo_in *in)
+{
+	return collective_has(in->collective, TRAIT_PREFIX) && in->layout->n >= PREFIX_CHAIN_RANKS &&
+	       in->bytes >= PREFIX_CHAIN_BYTES;
 }
 
 /* The choices on one node that depend on the bytes; NULL = the table's order decides. */
@@ -56,12 +85,14 @@ static const struct algorithm *default_node(const struct algo_in *in)
 
 	if (in->shared && gathers_in_slots(in))
 		return algo_find(in->collective, "slots");
-	if (in->shared && in->bytes >= DIRECT_BYTES) {
+	if (in->shared && in->bytes >= direct_least(in)) {
 		bool alone =
 		    in->collective == COLLECTIVE_ALLREDUCE && in->layout->n == 2 && in->bytes <= DIRECT_ONESHOT_BYTES;
 
 		return algo_find(in->collective, alone ? "direct_oneshot" : "direct");
 	}
+	if (chains_prefix(in))
+		return algo_find(in->collective, "chain");
 	if (in->device_bytes && in->bytes >= device_least(in))
 		return algo_find(in->collective, "device");
 	if (in->collective == COLLECTIVE_ALLREDUCE || in->collective == COLLECTIVE_REDUCE)
@@ -71,7 +102,7 @@ static const struct algorithm *default_node(const struct algo_in *in)
 
 static bool may_run(const struct algorithm *algorithm, const struct algo_in *in)
 {
-	bool small = (in->bytes < DIRECT_BYTES && strncmp(algorithm->name, "direct", 6) == 0) ||
+	bool small = (in->bytes < direct_least(in) && strncmp(algorithm->name, "direct", 6) == 0) ||
 	             (algorithm->on_device && in->bytes < device_least(in));
 
 	return algorithm->collective == in->collective && !small && !algo_unfit(algorithm, in);

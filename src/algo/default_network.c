@@ -40,6 +40,9 @@ static const struct choice {
 	{ COLLECTIVE_REDUCE_SCATTER, ANY, "meet_in_middle_ring", network_ns_block_meeting },
 	{ COLLECTIVE_REDUCE_SCATTER, ANY, "pairwise", network_ns_block_pairs },
 
+	{ COLLECTIVE_REDUCE_SCATTERV, ANY, "ring", network_ns_block_ring },
+	{ COLLECTIVE_REDUCE_SCATTERV, ANY, "pairwise", network_ns_block_pairs },
+
 	{ COLLECTIVE_ALLGATHER, ANY, "ring", network_ns_block_ring },
 	{ COLLECTIVE_ALLGATHER, ANY, "recursive_doubling", network_ns_block_doubling },
 	{ COLLECTIVE_ALLGATHER, ANY, "bruck", network_ns_gather_bruck },
@@ -64,9 +67,9 @@ static const struct choice {
 	{ COLLECTIVE_SCATTER, ANY, "linear", network_ns_scatter_from_root },
 	{ COLLECTIVE_SCATTER, ANY, "binomial", network_ns_packed_tree },
 
-	{ COLLECTIVE_SCAN, ANY, "pairwise", network_ns_block_pairs },
+	{ COLLECTIVE_SCAN, ANY, "pairwise", network_ns_prefix_pairs },
 	{ COLLECTIVE_SCAN, ANY, "chain", network_ns_chain },
-	{ COLLECTIVE_EXSCAN, ANY, "pairwise", network_ns_block_pairs },
+	{ COLLECTIVE_EXSCAN, ANY, "pairwise", network_ns_prefix_pairs },
 	{ COLLECTIVE_EXSCAN, ANY, "chain", network_ns_chain },
 };
 
@@ -81,9 +84,9 @@ static const struct choice ordered[] = {
 	{ COLLECTIVE_REDUCE, ANY, "scatter_gather", network_ns_pairs_then_gather },
 	{ COLLECTIVE_REDUCE, ANY, "rank_chain", network_ns_line_and_root },
 
-	{ COLLECTIVE_SCAN, ANY, "pairwise", network_ns_block_pairs },
+	{ COLLECTIVE_SCAN, ANY, "pairwise", network_ns_prefix_pairs },
 	{ COLLECTIVE_SCAN, ANY, "chain", network_ns_chain },
-	{ COLLECTIVE_EXSCAN, ANY, "pairwise", network_ns_block_pairs },
+	{ COLLECTIVE_EXSCAN, ANY, "pairwise", network_ns_prefix_pairs },
 	{ COLLECTIVE_EXSCAN, ANY, "chain", network_ns_chain },
 };
 
@@ -95,9 +98,13 @@ static struct network_call call_of(const struct algo_in *in)
 		                     .nodes = (uint64_t)layout->n_nodes,
 		                     .per_node = (uint64_t)layout->max_node_size,
 		                     .message = in->message_bytes };
-	uint64_t unit = block_unit(in->elem_bytes), most = min_u64(MOST_BYTES, MOST_ON_LINKS / (call.n * call.n / 4));
+	uint64_t bytes = in->bytes, unit = block_unit(in->elem_bytes),
+		 most = min_u64(MOST_BYTES, MOST_ON_LINKS / (call.n * call.n / 4));
 
-	call.block = min_u64(in->bytes, most / (blocks ? call.n : 1));
+	/* of v forms in->bytes are all blocks: a mean one stands for each */
+	if (collective_has(in->collective, TRAIT_UNEVEN) && !collective_of_pairs(in->collective))
+		bytes = (bytes + call.n - 1) / call.n;
+	call.block = min_u64(bytes, most / (blocks ? call.n : 1));
 	call.bytes = blocks ? call.block * call.n : call.block;
 	/* a node's vector is cut for its owners first */
 	if (in->collective == COLLECTIVE_ALLREDUCE && in->fold_order == PLAN_ORDER_ANY)

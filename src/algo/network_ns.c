@@ -16,6 +16,7 @@
 #define OVERHEAD      2000 /* each end of a message */
 #define WIRE_PER_BYTE 8
 #define LOCAL_MESSAGE 1000 /* between ranks of one node */
+#define NEAR_SEND     250  /* the sender's part of that */
 
 static uint64_t log2_up(uint64_t n)
 {
@@ -38,7 +39,7 @@ static uint64_t power_within(uint64_t n)
 /* The time of a round in which a rank sends and receives so many messages and its node's link carries wire_bytes. */
 static uint64_t round_of(uint64_t sends, uint64_t receives, uint64_t wire_bytes)
 {
-	uint64_t work = max_u64((sends + receives) * OVERHEAD, LATENCY + (1 + receives) * OVERHEAD);
+	uint64_t work = max_u64((sends + receives) * OVERHEAD, LATENCY + (1 + max_u64(sends, receives)) * OVERHEAD);
 
 	return max_u64(work, LATENCY + 2 * OVERHEAD + wire_bytes * WIRE_PER_BYTE);
 }
@@ -145,6 +146,12 @@ uint64_t network_ns_block_pairs(const struct network_call *c)
 	return round_of(far, far, c->per_node * far * c->block);
 }
 
+/* Each rank sends to all after it, the next ones first: the ranks of a node send to the last one at the same time. */
+uint64_t network_ns_prefix_pairs(const struct network_call *c)
+{
+	return max_u64(network_ns_block_pairs(c), LATENCY + c->n * OVERHEAD);
+}
+
 /* Halves over distances within a node do not use the wire. */
 uint64_t network_ns_block_halving(const struct network_call *c)
 {
@@ -197,7 +204,9 @@ uint64_t network_ns_exchange_bruck(const struct network_call *c)
 
 uint64_t network_ns_scatter_from_root(const struct network_call *c)
 {
-	return round_of(c->n - 1, 0, (c->n - c->per_node) * c->block);
+	uint64_t far = c->n - c->per_node;
+
+	return round_of(far, 0, far * c->block) + (c->per_node - 1) * NEAR_SEND;
 }
 
 uint64_t network_ns_gather_to_root(const struct network_call *c)
@@ -233,6 +242,18 @@ static uint64_t subtree(const struct network_call *c, uint64_t step, uint64_t ch
 	return max_u64(ns, sent + (children == 0 ? last : full));
 }
 
+/* How many messages of such a tree leave the root's node: its other ranks may have children elsewhere too. */
+static uint64_t leave_root_node(const struct network_call *c, uint64_t radix)
+{
+	uint64_t n_far = 0;
+
+	for (uint64_t rank = 0; rank < c->per_node; rank++)
+		for (uint64_t step = 1; step < c->n && rank % (step * radix) == 0; step *= radix)
+			for (uint64_t child = 1; child < radix && rank + child * step < c->n; child++)
+				n_far += rank + child * step >= c->per_node;
+	return n_far;
+}
+
 static uint64_t tree(const struct network_call *c, uint64_t radix)
 {
 	uint64_t full = 0, last = 0;
@@ -243,7 +264,7 @@ static uint64_t tree(const struct network_call *c, uint64_t radix)
 		last = subtree(c, step, (size - 1) / step, full, last);
 		full = subtree(c, step, radix - 1, full, full);
 	}
-	return last;
+	return max_u64(last, round_of(0, 0, leave_root_node(c, radix) * c->bytes));
 }
 
 uint64_t network_ns_tree_of_two(const struct network_call *c)

@@ -38,6 +38,7 @@ uint64_t network_ns_line_and_back(const struct network_call *call);
 uint64_t network_ns_line_and_root(const struct network_call *call);
 uint64_t network_ns_packed_tree(const struct network_call *call);
 uint64_t network_ns_pairs_then_gather(const struct network_call *call);
+uint64_t network_ns_prefix_pairs(const struct network_call *call);
 uint64_t network_ns_scatter_from_root(const struct network_call *call);
 uint64_t network_ns_scatter_then_ring(const struct network_call *call);
 uint64_t network_ns_tree_of_four(const struct network_call *call);

@@ -12,28 +12,19 @@
 #include <cmocka.h>
 
 #define WORST_RATIO 1.3
+/* Longer calls of many ranks are left out: their simulation takes seconds. */
+#define LONG_BYTES 2097152
 
-static const char *const collectives[] = { "allreduce", "reduce_scatter", "allgather", "alltoall",
-	                                   "broadcast", "reduce",         "gather",    "scatter",
-	                                   "scan",      "exscan",         "barrier" };
-
-/* Choices that the model calls slower and a measurement calls faster: Note [measured rules] in algo_default.c. */
-static const struct exception {
-	const char *collective, *chosen;
-	size_t below_bytes; /* of a rank's block */
-} exceptions[] = {
-	{ "reduce_scatter", "slots", 2048 }, { "alltoall", "slots", 2048 }, { "reduce_scatter", "direct", 16384 },
-	{ "gather", "slots", 2048 },         { "scatter", "slots", 2048 },  { "allgather", "direct", 16384 },
-	{ "alltoall", "direct", 16384 },
+static const char *const collectives[] = {
+	"allreduce", "reduce_scatter", "reduce_scatterv", "allgather", "allgatherv", "alltoall",
+	"alltoallv", "broadcast",      "reduce",          "gather",    "gatherv",    "scatter",
+	"scatterv",  "scan",           "exscan",          "barrier",
 };
 
-static bool is_exception(const choir_plan_options *o, const char *chosen)
+/* Note [measured rules] in algo_default.c: between near cores such calls are faster than the cost model says. */
+static bool is_measured(const choir_plan_options *o, const char *chosen)
 {
-	for (size_t i = 0; i < sizeof exceptions / sizeof *exceptions; i++)
-		if (o->ranks_per_node == o->ranks && o->shared && o->bytes < exceptions[i].below_bytes &&
-		    strcmp(o->collective, exceptions[i].collective) == 0 && strcmp(chosen, exceptions[i].chosen) == 0)
-			return true;
-	return false;
+	return o->ranks <= 8 && o->shared && strcmp(chosen, "direct") == 0 && o->bytes >= 2048 && o->bytes <= 8192;
 }
 
 static double predicted_us(choir_plan_options o, const char *algorithm)
@@ -79,7 +70,7 @@ static unsigned compare(const choir_plan_options *o, const char *const *rivals)
 		}
 	}
 	assert_non_null(chosen);
-	if (chosen_us > WORST_RATIO * best_us && !is_exception(o, chosen)) {
+	if (chosen_us > WORST_RATIO * best_us && !is_measured(o, chosen)) {
 		print_error("%s, %d ranks, %d a node%s, %zu bytes: %s %.1f us, but %s %.1f us\n", o->collective,
 		            o->ranks, o->ranks_per_node, o->shared ? ", shared" : "", o->bytes, chosen, chosen_us, best,
 		            best_us);
@@ -93,8 +84,8 @@ static unsigned compare(const choir_plan_options *o, const char *const *rivals)
 static choir_plan_options options_of(const char *collective, int nodes, int per_node, size_t bytes)
 {
 	choir_plan_options o = CHOIR_PLAN_OPTIONS_INIT;
-	bool blocks = strcmp(collective, "reduce_scatter") == 0 || strncmp(collective, "all", 3) == 0 ||
-	              strcmp(collective, "gather") == 0 || strcmp(collective, "scatter") == 0;
+	bool blocks = strncmp(collective, "reduce_scatter", 14) == 0 || strncmp(collective, "all", 3) == 0 ||
+	              strncmp(collective, "gather", 6) == 0 || strncmp(collective, "scatter", 7) == 0;
 
 	if (strcmp(collective, "allreduce") == 0)
 		blocks = false;
@@ -110,9 +101,10 @@ static choir_plan_options options_of(const char *collective, int nodes, int per_
 
 static void choices_are_near_the_best(void **state)
 {
-	static const int layouts[][2] = { { 1, 2 }, { 1, 4 },  { 1, 16 }, { 2, 1 }, { 3, 1 }, { 5, 1 },
-		                          { 8, 1 }, { 16, 1 }, { 2, 2 },  { 3, 2 }, { 4, 4 }, { 16, 4 } };
-	static const size_t sizes[] = { 4, 512, 16384, 65536, 262144, 2097152 };
+	static const int layouts[][2] = { { 1, 2 }, { 1, 4 }, { 1, 8 }, { 1, 16 }, { 1, 32 }, { 2, 1 },  { 3, 1 },
+		                          { 4, 1 }, { 5, 1 }, { 6, 1 }, { 8, 1 },  { 12, 1 }, { 16, 1 }, { 2, 2 },
+		                          { 2, 3 }, { 2, 8 }, { 3, 2 }, { 4, 4 },  { 16, 4 } };
+	static const size_t sizes[] = { 4, 512, 1024, 4096, 8192, 16384, 65536, 262144, LONG_BYTES, 16777216 };
 	unsigned n_bad = 0;
 
 	(void)state;
@@ -122,7 +114,8 @@ static void choices_are_near_the_best(void **state)
 				choir_plan_options o =
 				    options_of(collectives[c], layouts[l][0], layouts[l][1], sizes[s]);
 
-				if (strcmp(collectives[c], "barrier") == 0 && s > 0)
+				if ((strcmp(collectives[c], "barrier") == 0 && s > 0) ||
+				    (sizes[s] > LONG_BYTES && o.ranks > (layouts[l][0] == 1 ? 16 : 8)))
 					continue;
 				n_bad += compare(&o, NULL);
 				o.shared = layouts[l][0] == 1;
