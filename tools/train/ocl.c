@@ -83,21 +83,32 @@ void ocl_close(struct ocl *ocl)
 	*ocl = (struct ocl){ 0 };
 }
 
+/* In parts of so many groups at most: a driver may drop what is beyond. */
+static choir_status launch_parts(struct ocl *ocl, cl_kernel kernel, size_t global, cl_event *event_p)
+{
+	size_t group = OCL_GROUP, most = (size_t)OCL_MOST_GROUPS * OCL_GROUP;
+
+	for (size_t at = 0; at < global; at += most) {
+		size_t part = global - at < most ? global - at : most;
+		cl_int rc = clEnqueueNDRangeKernel(ocl->queue, kernel, 1, at > 0 ? &at : NULL, &part, &group, 0, NULL,
+		                                   at + part == global ? event_p : NULL);
+
+		if (rc)
+			return fail_cl("clEnqueueNDRangeKernel", rc);
+	}
+	return CHOIR_SUCCESS;
+}
+
 choir_status ocl_launch(struct ocl *ocl, enum ocl_kernel kernel, size_t n, const struct ocl_arg *args, size_t n_args,
                         cl_event *event_p)
 {
-	size_t group = OCL_GROUP, global = (n + OCL_GROUP - 1) / OCL_GROUP * OCL_GROUP;
-	cl_int rc;
+	for (size_t i = 0; i < n_args && n > 0; i++) {
+		cl_int rc = clSetKernelArg(ocl->kernels[kernel], (cl_uint)i, args[i].bytes, args[i].value);
 
-	if (n == 0)
-		return CHOIR_SUCCESS;
-	for (size_t i = 0; i < n_args; i++) {
-		rc = clSetKernelArg(ocl->kernels[kernel], (cl_uint)i, args[i].bytes, args[i].value);
 		if (rc)
 			return fail_cl("clSetKernelArg", rc);
 	}
-	rc = clEnqueueNDRangeKernel(ocl->queue, ocl->kernels[kernel], 1, NULL, &global, &group, 0, NULL, event_p);
-	return rc ? fail_cl("clEnqueueNDRangeKernel", rc) : CHOIR_SUCCESS;
+	return launch_parts(ocl, ocl->kernels[kernel], (n + OCL_GROUP - 1) / OCL_GROUP * OCL_GROUP, event_p);
 }
 
 choir_status ocl_buffer(struct ocl *ocl, size_t bytes, cl_mem *out)

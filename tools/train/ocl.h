@@ -12,6 +12,8 @@
 #include <stdint.h>
 
 #define OCL_GROUP 64 /* work-items in a group, of every kernel here */
+/* Groups of a launch: more are several launches, in which get_group_id begins at 0 again. */
+#define OCL_MOST_GROUPS 65535
 
 enum ocl_kernel {
 #define KERNEL(name) OCL_##name,
