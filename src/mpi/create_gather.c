@@ -9,19 +9,26 @@
 #include <choir/transport.h>
 #include <string.h>
 
-static choir_status check_bootstrap(const choir_bootstrap *bootstrap)
+/* As choir_comm_create reads it: the caller's struct may be an older, shorter one. */
+static choir_status read_bootstrap(const choir_bootstrap *given, choir_bootstrap *out)
 {
-	if (bootstrap == NULL || bootstrap->gather == NULL)
-		return choir_transport_error(CHOIR_ARGUMENT, "choir_comm_create_gather: %s is NULL",
-		                             bootstrap == NULL ? "bootstrap" : "bootstrap->gather");
-	if (bootstrap->struct_size != sizeof *bootstrap)
+	choir_bootstrap read = { .struct_size = sizeof read };
+
+	if (given == NULL)
+		return choir_transport_error(CHOIR_ARGUMENT, "choir_comm_create_gather: bootstrap is NULL");
+	if (given->struct_size < sizeof given->struct_size || given->struct_size > sizeof read)
 		return choir_transport_error(CHOIR_ARGUMENT,
 		                             "choir_comm_create_gather: bootstrap->struct_size is %zu; this library "
-		                             "knows %zu",
-		                             bootstrap->struct_size, sizeof *bootstrap);
-	if (bootstrap->size < 1 || bootstrap->rank < 0 || bootstrap->rank >= bootstrap->size)
+		                             "knows %zu (use sizeof(choir_bootstrap))",
+		                             given->struct_size, sizeof read);
+	memcpy(&read, given, given->struct_size);
+	if (read.gather == NULL)
+		return choir_transport_error(CHOIR_ARGUMENT, "choir_comm_create_gather: bootstrap->gather is NULL");
+	if (read.size < 1 || read.rank < 0 || read.rank >= read.size)
 		return choir_transport_error(CHOIR_ARGUMENT, "choir_comm_create_gather: there is no process %d of %d",
-		                             bootstrap->rank, bootstrap->size);
+		                             read.rank, read.size);
+	read.struct_size = sizeof read;
+	*out = read;
 	return CHOIR_SUCCESS;
 }
 
@@ -29,6 +36,7 @@ choir_status choir_comm_create_gather(const choir_bootstrap *bootstrap, int n_lo
                                       const choir_comm_config *config, choir_comm **comms_out)
 {
 	choir_comm_config copy;
+	choir_bootstrap read;
 	char text[512] = "";
 	choir_status st;
 
@@ -37,9 +45,9 @@ choir_status choir_comm_create_gather(const choir_bootstrap *bootstrap, int n_lo
 	if (st == CHOIR_SUCCESS)
 		st = mpi_check_process("choir_comm_create_gather");
 	if (st == CHOIR_SUCCESS)
-		st = check_bootstrap(bootstrap);
+		st = read_bootstrap(bootstrap, &read);
 	if (st == CHOIR_SUCCESS) {
-		st = mpi_start(bootstrap, mpi_deadline_ms(&copy));
+		st = mpi_start(&read, mpi_deadline_ms(&copy));
 		if (st == CHOIR_SUCCESS)
 			return choir_comm_create_mpi(MPI_COMM_WORLD, n_local, devices, &copy, comms_out);
 		strncpy(text, choir_last_error(), sizeof text - 1);

@@ -9,6 +9,7 @@
 #include <choir/mpi.h>
 #include <dirent.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -183,6 +184,35 @@ static int run_without_thread(const struct rank *me, void *unused)
 	return 0;
 }
 
+/* A caller's older, shorter struct: without ctx. */
+static int gather_alone(void *ctx, const void *mine, size_t bytes, void *all)
+{
+	if (ctx != NULL)
+		return 1;
+	memcpy(all, mine, bytes);
+	return 0;
+}
+
+static int run_shorter(const struct rank *me, void *unused)
+{
+	choir_bootstrap bootstrap = {
+		.struct_size = offsetof(choir_bootstrap, ctx), .size = 1, .gather = gather_alone, .ctx = &bootstrap
+	};
+	choir_comm_config config = config_of();
+	choir_device *device = NULL;
+	choir_comm *comm = NULL;
+
+	(void)me;
+	(void)unused;
+	NEED(choir_device_create_host(&device) == CHOIR_SUCCESS);
+	NEED(choir_comm_create_gather(&bootstrap, 1, &device, &config, &comm) == CHOIR_SUCCESS);
+	NEED(choir_comm_size(comm) == 1);
+	NEED(choir_comm_destroy(comm) == CHOIR_SUCCESS);
+	choir_device_destroy(device);
+	NEED(choir_finalize_world() == CHOIR_SUCCESS);
+	return 0;
+}
+
 static int refuse_arguments(void)
 {
 	choir_bootstrap bootstrap = { .struct_size = sizeof bootstrap, .size = 1 };
@@ -197,6 +227,12 @@ static int refuse_arguments(void)
 	bootstrap.rank = 1;
 	NEED(choir_comm_create_gather(&bootstrap, 1, &device, NULL, &comm) == CHOIR_ARGUMENT);
 	NEED(strstr(choir_last_error(), "no process 1 of 1") != NULL);
+	bootstrap.rank = 0;
+	bootstrap.struct_size = sizeof bootstrap + 8;
+	NEED(choir_comm_create_gather(&bootstrap, 1, &device, NULL, &comm) == CHOIR_ARGUMENT);
+	NEED(strstr(choir_last_error(), "this library knows") != NULL);
+	bootstrap.struct_size = 0;
+	NEED(choir_comm_create_gather(&bootstrap, 1, &device, NULL, &comm) == CHOIR_ARGUMENT);
 	return 0;
 }
 
@@ -224,6 +260,7 @@ int main(int argc, char **argv)
 	bad |= run_world(2, run_failure, "a gather fails");
 	bad |= run_world(2, run_silence, "a gather writes nothing");
 	bad |= run_world(2, run_foreign, "MPI is there");
+	bad |= run_world(1, run_shorter, "a shorter bootstrap");
 	bad |= run_world(1, run_without_thread, "no thread");
 	return bad;
 }
