@@ -24,10 +24,17 @@ static const char *describe_number(uint64_t key, const char *name, char *text, s
 	return text;
 }
 
-static const char *op_name(const struct call_record *record, char text[USER_OP_CODE_BYTES])
+/* ", sum", or "" of a collective that takes no operator. */
+static const char *describe_op(const struct call_record *record, char text[USER_OP_CODE_BYTES + 2])
 {
-	return record->op != RECORD_USER_OP ? choir_op_name(record->op)
-	                                    : user_op_code_name((choir_op)(record->hash >> 32), text);
+	char code[USER_OP_CODE_BYTES];
+	const char *name = record->op != RECORD_USER_OP ? choir_op_name(record->op)
+	                                                : user_op_code_name((choir_op)(record->hash >> 32), code);
+
+	text[0] = '\0';
+	if (record->collective >= N_COLLECTIVES || collective_has((enum collective)record->collective, TRAIT_REDUCES))
+		snprintf(text, USER_OP_CODE_BYTES + 2, ", %s", name);
+	return text;
 }
 
 void record_set_algorithm(struct call_record *record, const char *name)
@@ -49,8 +56,8 @@ const char *record_describe(const struct call_record *record, uint64_t key, cons
 	const char *function =
 	    record->collective < N_COLLECTIVES ? collective_name((enum collective)record->collective) : "?";
 	const char *order = record->flags & RECORD_ORDER_RANKS ? ", order=ranks" : "";
-	char number[80], op_text[USER_OP_CODE_BYTES];
-	const char *op = op_name(record, op_text);
+	char number[80], op_text[USER_OP_CODE_BYTES + 2];
+	const char *op = describe_op(record, op_text);
 
 	describe_number(key, name, number, sizeof number);
 	if (record->flags & RECORD_ON_DEVICE)
@@ -62,16 +69,16 @@ const char *record_describe(const struct call_record *record, uint64_t key, cons
 		snprintf(text, bytes, "send/recv #%s (%llu x %s)", number, (unsigned long long)record->count,
 		         choir_dtype_name(record->dtype));
 	else if (record->flags & RECORD_OF_LIST)
-		snprintf(text, bytes, "%s of %d tensors #%s (list %08x: %llu x %s, %s, %.24s%s)", function,
+		snprintf(text, bytes, "%s of %d tensors #%s (list %08x: %llu x %s%s, %.24s%s)", function,
 		         (int)record->n_tensors, number, (unsigned)record->hash, (unsigned long long)record->count,
 		         choir_dtype_name(record->dtype), op, record->algorithm, order);
 	else if (record->collective < N_COLLECTIVES &&
 	         collective_has((enum collective)record->collective, TRAIT_ROOTED))
-		snprintf(text, bytes, "%s #%s (%llu x %s, %s, root %d, %.24s%s)", function, number,
+		snprintf(text, bytes, "%s #%s (%llu x %s%s, root %d, %.24s%s)", function, number,
 		         (unsigned long long)record->count, choir_dtype_name(record->dtype), op, (int)record->root,
 		         record->algorithm, order);
 	else
-		snprintf(text, bytes, "%s #%s (%llu x %s, %s, %.24s%s)", function, number,
+		snprintf(text, bytes, "%s #%s (%llu x %s%s, %.24s%s)", function, number,
 		         (unsigned long long)record->count, choir_dtype_name(record->dtype), op, record->algorithm,
 		         order);
 	return text;

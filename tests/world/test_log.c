@@ -82,6 +82,9 @@ static void test_calls(void **state)
 	assert_int_equal(count("(3 x f32, "), wants("debug") ? RANKS * (CALLS + 1) : 0);
 	assert_int_equal(count(": SUCCESS after "), wants("debug") ? RANKS * (CALLS + 2) : 0);
 	assert_int_equal(count("broadcast #"), wants("debug") ? RANKS : 0);
+	/* only a reduction has an operator, only a rooted call a root */
+	assert_int_equal(count("f32, sum"), wants("debug") ? RANKS * CALLS : 0);
+	assert_int_equal(count("f32, root 0"), wants("debug") ? RANKS : 0);
 	assert_int_equal(count("(2 x f32) to rank 1 by "), wants("debug") ? 1 : 0);
 	assert_int_equal(count("(2 x f32) from rank 0 by "), wants("debug") ? 1 : 0);
 	assert_int_equal(count(" 1 by ") + count(" 0 by "), wants("debug") ? RANKS : 0);
