@@ -41,6 +41,10 @@ static void print_value(const json_t *value)
 		fputs(json_string_value(value), stdout);
 		return;
 	}
+	if (json_is_null(value)) {
+		fputs("not measured", stdout);
+		return;
+	}
 	if (json_is_boolean(value)) {
 		fputs(json_is_true(value) ? "yes" : "no", stdout);
 		return;
