@@ -22,6 +22,7 @@ static void shared_cores_are_warned_of(void **state)
 	const struct cores bound[] = { on("a", 0, 1), on("a", 1, 1), on("b", 0, 1) };
 	const struct cores free_to_move[] = { on("a", 0, 1), on("b", 0, 2), on("b", 0, 2) };
 	const struct cores crowded[] = { on("a", 0, 2), on("a", 0, 2), on("a", 0, 2) };
+	struct cores one[] = { on("a", 3, 1), on("a", 3, 1) };
 	char text[CORES_WARNING_BYTES];
 
 	(void)state;
@@ -31,6 +32,13 @@ static void shared_cores_are_warned_of(void **state)
 	assert_non_null(strstr(text, "mpiexec -bind-to core -n 3"));
 	assert_true(cores_warning(crowded, 3, text));
 	assert_non_null(strstr(text, "3 ranks share 2 cores of a"));
+	assert_non_null(strstr(text, "start at most 2"));
+	assert_true(cores_warning(one, 2, text));
+	assert_non_null(strstr(text, "2 ranks share 1 core of a: "));
+	assert_non_null(strstr(text, "start at most 1"));
+	one[0].online = one[1].online = 4;
+	assert_true(cores_warning(one, 2, text));
+	assert_non_null(strstr(text, "bind them, mpiexec -bind-to core -n 2"));
 }
 
 static int rank_main(struct world *world, void *ctx)

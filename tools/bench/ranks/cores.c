@@ -12,6 +12,7 @@ struct cores cores_mine(void)
 
 	gethostname(mine.host, sizeof mine.host - 1);
 	sched_getaffinity(0, sizeof mine.may, &mine.may);
+	mine.online = (int)sysconf(_SC_NPROCESSORS_ONLN);
 	return mine;
 }
 
@@ -79,6 +80,21 @@ static bool may_share(const struct cores *a, const struct cores *b)
 	return CPU_COUNT(&both) > 0 && strcmp(a->host, b->host) == 0;
 }
 
+/* n_ranks of a host's n_cores, which may be fewer than the host has: then binding is the cure. */
+static void say_crowded(const char *host, int n_ranks, int n_cores, int most_cores, int n,
+                        char text[CORES_WARNING_BYTES])
+{
+	int at =
+	    snprintf(text, CORES_WARNING_BYTES, "%d ranks share %d core%s of %s: times include waiting for a core; ",
+	             n_ranks, n_cores, n_cores == 1 ? "" : "s", host);
+
+	if (most_cores >= n_ranks)
+		snprintf(text + at, (size_t)(CORES_WARNING_BYTES - at), "bind them, mpiexec -bind-to core -n %d ...",
+		         n);
+	else
+		snprintf(text + at, (size_t)(CORES_WARNING_BYTES - at), "start at most %d", most_cores);
+}
+
 bool cores_warning(const struct cores *ranks, int n, char text[CORES_WARNING_BYTES])
 {
 	int n_ranks, n_cores;
@@ -89,10 +105,8 @@ bool cores_warning(const struct cores *ranks, int n, char text[CORES_WARNING_BYT
 				continue;
 			count_host(ranks, n, r, &n_ranks, &n_cores);
 			if (n_ranks > n_cores)
-				snprintf(
-				    text, CORES_WARNING_BYTES,
-				    "%d ranks share %d cores of %s: times include waiting for a core; start at most %d",
-				    n_ranks, n_cores, ranks[r].host, n_cores);
+				say_crowded(ranks[r].host, n_ranks, n_cores,
+				            ranks[r].online > n_cores ? ranks[r].online : n_cores, n, text);
 			else
 				snprintf(
 				    text, CORES_WARNING_BYTES,

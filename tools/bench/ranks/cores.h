@@ -12,6 +12,7 @@ enum { CORES_WARNING_BYTES = 320 };
 /* Where a rank runs. */
 struct cores {
 	char host[64];
+	int online;    /* the machine's cores */
 	cpu_set_t may; /* the cores that its thread may run on */
 };
 
