@@ -108,8 +108,8 @@ static bool check_dead(struct run *run)
 		return false;
 	run_call_text(run, called, sizeof called);
 	gone_last_call(comm, rank, last, sizeof last);
-	snprintf(text, sizeof text, "%s: rank %d: rank %d is %s, and %s waits for it%s", comm->name, comm->rank, rank,
-	         what, called, last);
+	snprintf(text, sizeof text, "%s: rank %d: rank %d is %s, and %.180s waits for it%.200s", comm->name, comm->rank,
+	         rank, what, called, last);
 	comm_fail(comm, CHOIR_PEER_DEAD, text);
 	return true;
 }

@@ -50,7 +50,8 @@ sampled_softmax(global float *logits, global float *target_gradient, global floa
                 const uint n_candidates, const float scale)
 {
 	local float part[GROUP];
-	const uint row = get_global_id(0) / GROUP, me = get_local_id(0), n_fours = n_candidates / 4, last = n_fours * 4 + me;
+	const uint row = get_global_id(0) / GROUP, me = get_local_id(0);
+	const uint n_fours = n_candidates / 4, last = n_fours * 4 + me;
 	const int target = words[n_candidates + row];
 	global float *mine = logits + (size_t)row * n_candidates;
 	float dot_part = 0, last_logit = -INFINITY;
