@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Builds choir as a static library without MPI, with the tools and tests that remain, installs it, moves it, and links
-# docs/examples/devices.c to it by CMake and by pkg-config; component mpi is refused with a sentence.
+# Builds choir as a static library without MPI, with its tools and one test of processes, installs it, moves it, and
+# links docs/examples/devices.c to it by CMake and by pkg-config; component mpi is refused with a sentence.  Then links
+# the same objects to a shared library, without MPI too.
 # usage: static.sh CMAKE SOURCE WORK EXAMPLES LIBDIR CC GENERATOR [LAUNCHER]
 set -eu
 cmake=$1 source=$2 work=$3 examples=$4 libdir=$5 cc=$6 generator=$7 launcher=${8:-}
@@ -48,3 +49,13 @@ export PKG_CONFIG_PATH
 # shellcheck disable=SC2046
 "$cc" -std=c11 "$examples/devices.c" $(pkg-config --cflags --libs --static choir) -o "$work/out/devices"
 "$work/out/devices" 2
+
+"$cmake" -S "$source" -B "$work/build" -DBUILD_SHARED_LIBS=ON >"$work/cmake.log"
+"$cmake" --build "$work/build" --target choir >"$work/build.log" || {
+	tail -n 20 "$work/build.log"
+	exit 1
+}
+find "$work/build/src" -name libchoir.so | grep -q . || {
+	echo "no shared library is built"
+	exit 1
+}
