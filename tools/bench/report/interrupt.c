@@ -29,8 +29,9 @@ static void write_kept(void)
 	json_object_set_new(kept.header, "interrupted", json_true());
 	if (kept.results->n > 0)
 		report_write(kept.args, kept.header, kept.results);
-	fprintf(stderr, "\nchoir-bench: interrupted after %zu row%s\n", kept.results->n,
-	        kept.results->n == 1 ? "" : "s");
+	report_remove_empty();
+	fprintf(stderr, "\nchoir-bench: interrupted after %zu row%s%s\n", kept.results->n,
+	        kept.results->n == 1 ? "" : "s", kept.args->tune ? ": no rules are written" : "");
 	world_fail(kept.world, EXIT_INTERRUPTED);
 }
 

@@ -25,9 +25,11 @@ json_t *report_json_of(const json_t *header, const struct results *results);
 bool report_json_write(const char *path, const json_t *run);
 
 /* report_ready: whether the files that args ask for can be written.  report_write: writes them.  report_judge_speed:
- * --min-busbw.  Exit statuses; the sentence said. */
+ * --min-busbw.  Exit statuses; the sentence said.  report_remove_empty: removes the files that report_ready created and
+ * nobody has written. */
 int report_ready(const struct args *args);
 int report_write(const struct args *args, const json_t *header, const struct results *results);
 int report_judge_speed(const struct args *args, const struct results *results);
+void report_remove_empty(void);
 
 #endif

@@ -6,11 +6,33 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Files that report_ready created, empty until they are written. */
+static const char *created[3];
+
+static void note_created(const char *const *paths, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		created[i] = paths[i] != NULL && access(paths[i], F_OK) != 0 ? paths[i] : NULL;
+}
+
+void report_remove_empty(void)
+{
+	struct stat file;
+
+	for (size_t i = 0; i < sizeof created / sizeof *created; i++)
+		if (created[i] != NULL && stat(created[i], &file) == 0 && S_ISREG(file.st_mode) && file.st_size == 0)
+			unlink(created[i]);
+}
 
 int report_ready(const struct args *args)
 {
+	const char *const paths[] = { args->json_path, args->plot_path, args->tune_path };
 	char error[OUTFILE_ERROR_BYTES];
 
+	note_created(paths, sizeof paths / sizeof *paths);
 	if (outfile_ready(args->json_path, error) && outfile_ready_to_draw(args->plot_path, error) &&
 	    outfile_ready(args->tune_path, error))
 		return EXIT_FINE;
