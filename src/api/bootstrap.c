@@ -17,7 +17,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#define PROCESS_MAGIC 0x63687235u
+#define PROCESS_MAGIC 0x63687236u
 
 /* A network namespace counts as a machine of its own: its network is apart. */
 static void find_machine(struct process *mine)

@@ -55,10 +55,10 @@ static choir_status read_start(const choir_request *request, const choir_call *g
 	return CHOIR_SUCCESS;
 }
 
-static choir_status renew(choir_request *request)
+static choir_status renew(choir_request *request, const choir_call *start)
 {
 	struct prepared *fresh;
-	choir_call call = request->call;
+	choir_call call = *start;
 	choir_status st;
 
 	call.options = request->prepared->key.options;
@@ -81,7 +81,7 @@ static choir_status start(choir_request *request, const choir_call *given, choir
 	if (request->kept_call != NULL)
 		return request->kept_call->start(request->kept_call, request->comm, &call, event_p);
 	if (!prepared_is_valid(request->comm, request->prepared, true) || !start_takes(request->prepared)) {
-		TRY(renew(request));
+		TRY(renew(request, &call));
 		if (!start_takes(request->prepared))
 			return error_prefix(CHOIR_OPENCL, "choir_start");
 	}
@@ -107,11 +107,14 @@ choir_status choir_start(choir_request *request, const choir_call *given, choir_
 	if (request == NULL)
 		return call_named(error_set(CHOIR_ARGUMENT, "choir_start: null request"), given);
 	if (request->comm->generation != fork_generation())
-		return error_set(CHOIR_ARGUMENT, "choir_start: the comm of this %s belongs to the process before fork",
-		                 function_of(request));
+		return call_named(error_set(CHOIR_ARGUMENT,
+		                            "choir_start: the comm of this %s belongs to the process before fork",
+		                            function_of(request)),
+		                  &request->call);
 	if (!comm_enter(request->comm))
-		return error_set(CHOIR_ARGUMENT, "choir_start: the comm of this %s has been destroyed",
-		                 function_of(request));
+		return call_named(error_set(CHOIR_ARGUMENT, "choir_start: the comm of this %s has been destroyed",
+		                            function_of(request)),
+		                  &request->call);
 	st = call_named(start_once(request, given, event_p), &request->call);
 	comm_leave(request->comm);
 	return st;

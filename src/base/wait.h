@@ -60,12 +60,11 @@ struct wait_for {
 
 /* The state of one wait; all zero at its beginning. */
 struct wait {
-	unsigned rounds;       /* since the last progress */
-	int64_t slow_ns;       /* the time from which the wait counts as slow; 0 = not set yet */
-	bool is_slow;          /* has lasted more than 2 ms */
-	int64_t next_check_ns; /* the caller's: time of its next slow check (deadlines, peers) */
-	int64_t yields_ns;     /* when it yielded first; 0 = not yet */
-	int64_t ran_ns;        /* this process until then */
+	unsigned rounds;   /* since the last progress */
+	int64_t slow_ns;   /* the time from which the wait counts as slow; 0 = not set yet */
+	bool is_slow;      /* has lasted more than 2 ms */
+	int64_t yields_ns; /* when it yielded first; 0 = not yet */
+	int64_t ran_ns;    /* this process until then */
 };
 
 /* wait_look_at_clock: tells the wait the time.  wait_is_long: true after so many rounds that reading the clock costs

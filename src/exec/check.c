@@ -114,33 +114,22 @@ static bool check_dead(struct run *run)
 	return true;
 }
 
-/* The gone rank's calls are numbered: it has made those below, and what they sent is on its way. */
 static bool waits_in_vain(struct run *run, const struct gone *gone)
 {
-	uint64_t calls;
-
-	if (run->bound.pair) /* keys hold the low half of the number */
-		return run->state == RUN_STEPS && run->bound.pair_peer == gone->rank &&
-		       gone_pair_calls(gone, tagged_tag(run->number), !run->bound.pair_sends, &calls) &&
-		       (int32_t)((uint32_t)run->number - (uint32_t)calls) >= 0;
-	return run->seq >= gone->told.calls && run_waits_for(run, gone->rank);
+	return gone_lacks(gone, run) && (run->bound.pair ? run->state == RUN_STEPS : run_waits_for(run, gone->rank));
 }
 
 static bool check_gone(struct run *run)
 {
 	const struct gone *gone = atomic_load_explicit(&run->comm->gone, memory_order_acquire);
-	struct choir_comm *comm = run->comm;
-	char called[RUN_TEXT_BYTES], why[ERROR_TEXT_BYTES];
 	choir_status st;
 
 	while (gone != NULL && !waits_in_vain(run, gone))
 		gone = gone->next;
 	if (gone == NULL)
 		return false;
-	st = gone_failure(gone, why, sizeof why);
-	run_call_text(run, called, sizeof called);
-	(void)error_set(st, "%s: rank %d: %s waits for rank %d, %s", comm->name, comm->rank, called, gone->rank, why);
-	comm_fail(comm, st, error_text());
+	st = gone_error(gone, run);
+	comm_fail(run->comm, st, error_text());
 	return true;
 }
 

@@ -118,9 +118,11 @@ void comm_list_note_work(struct choir_comm *comm)
 		put_in(comm);
 }
 
-bool comm_list_are_several(void)
+bool comm_list_has_others(const struct choir_comm *comm)
 {
-	return atomic_load_explicit(&comms.n_busy, memory_order_relaxed) > 1;
+	int mine = comm != NULL && atomic_load_explicit(&comm->listing.busy, memory_order_relaxed);
+
+	return atomic_load_explicit(&comms.n_busy, memory_order_relaxed) > mine;
 }
 
 /* --- walks --- */
@@ -129,8 +131,9 @@ struct choir_comm *comm_list_busy(const struct choir_comm *before)
 {
 	struct choir_comm *comm = comms.first_busy, *next;
 
-	if (before != NULL)
-		comm = atomic_load(&before->listing.busy) ? before->listing.next_busy : NULL;
+	if (before != NULL &&
+	    atomic_load(&before->listing.busy)) /* else another walk took it out: from the first again */
+		comm = before->listing.next_busy;
 	for (; comm != NULL; comm = next) {
 		next = comm->listing.next_busy;
 		if (!take_out_if_idle(comm))

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The comms of this process, and which of them are busy: these alone are driven and waited for.
  *
- * Note [busy comms].  A comm is busy from comm_list_note_work until IDLE_LOOKS walks in turn have found nothing that it
+ * Note [busy comms].  A comm is busy from comm_list_note_work until IDLE_LOOKS looks in turn have found nothing that it
  * has to do.  A thread counts the work, then looks whether the comm is busy; a walk takes the comm out, then looks
- * whether work has come.  Each puts a full fence between the two, so that at least one sees the other.  What comes for
- * a comm that is not busy waits in its inbox; the slow check looks for it. */
+ * whether work has come.  Each puts a full fence between the two, so that at least one sees the other.  A message for a
+ * comm that is not busy waits for the slow check. */
 #ifndef EXEC_COMM_LIST_H
 #define EXEC_COMM_LIST_H
 
@@ -36,7 +36,7 @@ struct choir_comm *comm_list_next(struct choir_comm *before, enum comm_list_whic
  * held. */
 void comm_list_note_work(struct choir_comm *comm);
 
-/* comm_list_are_several: is more than one busy? */
-bool comm_list_are_several(void);
+/* comm_list_has_others: is a comm busy other than this one?  NULL: is any? */
+bool comm_list_has_others(const struct choir_comm *comm);
 
 #endif

@@ -330,7 +330,7 @@ int64_t engine_awaited(struct choir_comm *comm)
 
 const char *engine_call_of(const choir_event *event, char *text, size_t bytes)
 {
-	enum { TRIES = 100 };
+	enum { TRIES = 4 };
 	struct engine *engine = &event->comm->engine;
 	const struct run *run;
 	int tries = 0;

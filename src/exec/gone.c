@@ -91,7 +91,8 @@ choir_status gone_failure(const struct gone *gone, char *text, size_t bytes)
 	return caused ? gone->cause : CHOIR_ABORTED;
 }
 
-bool gone_pair_calls(const struct gone *gone, uint32_t tag, bool sends, uint64_t *calls_p)
+/* How many sends (else recvs) with that tag it has made to this rank; false: unknown. */
+static bool find_pair_calls(const struct gone *gone, uint32_t tag, bool sends, uint64_t *calls_p)
 {
 	*calls_p = 0;
 	if (tag == 0)
@@ -109,6 +110,38 @@ const struct gone *gone_find(const struct choir_comm *comm, int rank)
 	while (gone != NULL && gone->rank != rank)
 		gone = gone->next;
 	return gone;
+}
+
+/* Calls are numbered: the rank has made those below, and what they sent is on its way. */
+bool gone_lacks(const struct gone *gone, const struct run *run)
+{
+	uint64_t calls;
+
+	if (run->bound.pair) /* keys hold the low half of the number */
+		return run->bound.pair_peer == gone->rank &&
+		       find_pair_calls(gone, tagged_tag(run->number), !run->bound.pair_sends, &calls) &&
+		       (int32_t)((uint32_t)run->number - (uint32_t)calls) >= 0;
+	return !run->bound.alone && run->seq >= gone->told.calls;
+}
+
+choir_status gone_error(const struct gone *gone, const struct run *run)
+{
+	const struct choir_comm *comm = run->comm;
+	char called[RUN_TEXT_BYTES], why[ERROR_TEXT_BYTES];
+	choir_status st = gone_failure(gone, why, sizeof why);
+
+	run_call_text(run, called, sizeof called);
+	return error_set(st, "%s: rank %d: %s waits for rank %d, %s", comm->name, comm->rank, called, gone->rank, why);
+}
+
+choir_status gone_refuse(const struct run *run)
+{
+	const struct gone *gone = atomic_load_explicit(&run->comm->gone, memory_order_acquire);
+
+	for (; gone != NULL; gone = gone->next)
+		if (gone_lacks(gone, run))
+			return gone_error(gone, run);
+	return CHOIR_SUCCESS;
 }
 
 /* Note [who is told].  Every rank of a comm of up to TOLD_ALL.  In larger ones each would open a connection to each at

@@ -4,7 +4,7 @@
 #ifndef EXEC_GONE_H
 #define EXEC_GONE_H
 
-#include "exec/comm.h"
+#include "exec/run.h"
 
 /* What a rank told; in comm.gone. */
 struct gone {
@@ -34,8 +34,12 @@ choir_status gone_failure(const struct gone *gone, char *text, size_t bytes);
  * as far as its node's arena has it; empty: unknown. */
 void gone_last_call(const struct choir_comm *comm, int rank, char *text, size_t bytes);
 
-/* gone_pair_calls: how many sends (else recvs) with that tag it has made to this rank; false: unknown. */
-bool gone_pair_calls(const struct gone *gone, uint32_t tag, bool sends, uint64_t *calls_p);
+/* gone_lacks: has that rank gone without making its part of the run's call?
+ * gone_error: the status of such a call, with its sentence as last error.
+ * gone_refuse: that of the first rank that lacks it; SUCCESS: none does, as far as this rank was told. */
+bool gone_lacks(const struct gone *gone, const struct run *run);
+choir_status gone_error(const struct gone *gone, const struct run *run);
+choir_status gone_refuse(const struct run *run);
 
 /* gone_say: tells other ranks that this one makes no more calls.  Never waits; what the transport does not take at once
  * leaves as messages do. */

@@ -25,7 +25,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { TRANSPORT_EVERY = 8 }; /* rounds between two looks for messages of the transport */
+enum {
+	TRANSPORT_EVERY = 8, /* rounds between two looks for messages of the transport */
+	LISTEN_EVERY = 64,   /* calls between two such looks of a rank that waits for nothing */
+};
 
 /* --- the right to drive, and the runs --- */
 
@@ -189,10 +192,10 @@ static choir_status fail(struct run *const *runs, size_t n, const struct run *fa
 	snprintf(text, sizeof text, "%s", run_failure_text(failed));
 	if (!failed->failure_is_local) {
 		comm_fail(failed->comm, st, text);
-		if (messenger_busy(failed->comm->messenger))
-			leave_messages(failed->comm);
 		withdraw(failed->comm, wait_now_ns());
 	}
+	if (messenger_busy(failed->comm->messenger))
+		leave_messages(failed->comm);
 	for (size_t i = 0; i < n; i++)
 		if (run_is_active(runs[i]))
 			run_fail(runs[i], st, text);
@@ -298,10 +301,14 @@ static choir_status advance_until_done(struct run *const *runs, size_t n, choir_
 		go_on(runs, n, event_p);
 		return CHOIR_SUCCESS;
 	}
+	if (has_messages(runs[0]) && runs[0]->number % LISTEN_EVERY == 0)
+		(void)messages_drive(comm, true); /* it may only send, and its peer may have gone */
 	sends = has_messages(runs[0]) && messenger_busy(comm->messenger) && sends_are_left(comm);
 	if (sends)
-		leave_messages(comm);
+		comm_list_note_work(comm);
 	finish(runs, n); /* from here on the runs are another thread's, which may destroy the comm */
+	if (sends)
+		(void)progress_kick(); /* the rest of what was sent */
 	return CHOIR_SUCCESS;
 }
 
@@ -319,7 +326,7 @@ choir_status inline_execute(struct choir_comm *comm, struct prepared *prepared, 
                             int64_t deadline_ms, const char *name, choir_event **event_p)
 {
 	struct run *runs[2];
-	bool over = true;
+	bool over;
 
 	*event_p = NULL;
 	for (size_t i = 0; i < n; i++) {
@@ -332,6 +339,8 @@ choir_status inline_execute(struct choir_comm *comm, struct prepared *prepared, 
 	}
 	if (waits_for_transport(runs[0]) || !submit_number(runs, (int)n))
 		return submit_instead(runs, n, event_p);
+	over =
+	    atomic_load_explicit(&comm->gone, memory_order_relaxed) == NULL; /* else by the states, which look at it */
 	for (size_t i = 0; i < n && over; i++) {
 		if (runs[i]->part->in_order == IN_ORDER)
 			run_in_order(runs[i]);

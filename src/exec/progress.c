@@ -32,6 +32,7 @@ enum {
 
 static _Atomic int waiters;        /* threads that wait, and drive meanwhile */
 static _Thread_local bool waiting; /* this thread is one of them */
+static _Atomic int64_t next_check_ns;
 
 /* Is there something to do?
  *
@@ -120,8 +121,10 @@ static bool drive_all_but(const struct choir_comm *mine)
 	bool moved = false;
 
 	while ((comm = comm_list_next(comm, COMM_LIST_BUSY)) != NULL)
-		if (comm != mine)
-			moved |= drive(comm, true);
+		if (comm != mine && drive(comm, true)) {
+			comm_list_note_work(comm);
+			moved = true;
+		}
 	return moved;
 }
 
@@ -183,7 +186,7 @@ static void idle_round(struct wait *idle, const struct choir_comm *mine, choir_e
 {
 	int64_t sleep_us;
 
-	if (idle->rounds % OTHERS_EVERY == OTHERS_EVERY - 1 && comm_list_are_several() && drive_all_but(mine)) {
+	if (idle->rounds % OTHERS_EVERY == OTHERS_EVERY - 1 && comm_list_has_others(mine) && drive_all_but(mine)) {
 		idle->rounds = 0;
 		return;
 	}
@@ -200,23 +203,27 @@ static void check_all(void)
 	while ((comm = comm_list_next(comm, COMM_LIST_ALL)) != NULL)
 		if (!engine_idle(comm))
 			check_in_flight(comm);
-		else if (drive(comm, true))
+		else if (drive(comm, true) || messenger_busy(comm->messenger))
 			comm_list_note_work(comm);
 }
 
-/* The slow check, when it is due. */
-static void check_when_due(struct wait *idle, int64_t now)
+/* The slow check, when it is due: one thread's turn. */
+static void check_if_due(int64_t now)
 {
-	int64_t took = 0;
+	int64_t due = atomic_load_explicit(&next_check_ns, memory_order_relaxed), took;
 
-	wait_look_at_clock(idle, now);
-	if (now < idle->next_check_ns)
+	if (now < due || !atomic_compare_exchange_strong(&next_check_ns, &due, now + CHECK_NS))
 		return;
-	if (idle->next_check_ns != 0) {
-		check_all();
-		took = wait_now_ns() - now; /* it looks at all that is in flight */
-	}
-	idle->next_check_ns = now + (took > CHECK_NS / CHECK_SHARE ? took * CHECK_SHARE : CHECK_NS);
+	check_all();
+	took = wait_now_ns() - now; /* it looks at all that is in flight */
+	if (took > CHECK_NS / CHECK_SHARE)
+		atomic_store(&next_check_ns, now + took * CHECK_SHARE);
+}
+
+static void look_at_clock(struct wait *idle, int64_t now)
+{
+	wait_look_at_clock(idle, now);
+	check_if_due(now);
 }
 
 static void join_waiters(void)
@@ -269,13 +276,14 @@ bool progress_wait(choir_event *event, int64_t timeout_ms)
 
 			if (now >= end)
 				break;
-			check_when_due(&idle, now);
+			look_at_clock(&idle, now);
 		}
 		if (moved)
 			idle.rounds = 0;
 		else
 			idle_in(&idle, comm, event, messages && inside, timeout_ms >= 0 || !inside);
 	}
+	check_if_due(wait_now_ns()); /* each wait may be short */
 	if (inside)
 		comm_leave(comm);
 	stop_waiting();
@@ -307,7 +315,7 @@ static bool drive_while(bool (*busy)(struct choir_comm *), struct choir_comm *co
 
 		if (now >= end)
 			break;
-		check_when_due(&idle, now);
+		look_at_clock(&idle, now);
 		if (moved)
 			idle.rounds = 0;
 		else
@@ -349,7 +357,7 @@ static void drive_in_background(unsigned life)
 			bool moved = drive_all_but(NULL);
 
 			if (round % CLOCK_EVERY == CLOCK_EVERY - 1 || wait_is_long(&idle))
-				check_when_due(&idle, wait_now_ns());
+				look_at_clock(&idle, wait_now_ns());
 			if (moved) {
 				idle.rounds = 0;
 				continue;

@@ -7,6 +7,7 @@
 
 #include "exec/board.h"
 #include "exec/gathered.h"
+#include "exec/gone.h"
 #include "exec/lane.h"
 #include "exec/record.h"
 #include "exec/run_states.h"
@@ -23,6 +24,8 @@ static choir_status state_deps(struct run *run, bool *moved)
 	TRY(deps_poll(&run->deps, moved, &done));
 	if (!done)
 		return CHOIR_SUCCESS;
+	if (atomic_load_explicit(&run->comm->gone, memory_order_relaxed) != NULL)
+		TRY(gone_refuse(run)); /* it may only send, and would wait for nobody */
 	run->state = run->bound.alone ? RUN_ASK : run->bound.pair ? RUN_MAP : RUN_ADMIT;
 	*moved = true;
 	return CHOIR_SUCCESS;

@@ -128,7 +128,7 @@ enum finalise_met finalise_meet(int64_t deadline_ms)
 {
 	enum finalise_met met = atomic_load(&launcher) != NOT_NOTED ? gather_all(deadline_ms) : FINALISE_APART;
 
-	return met == FINALISE_TOGETHER && !pass_barrier(deadline_ms, true) ? FINALISE_APART : met;
+	return met == FINALISE_TOGETHER && !pass_barrier(deadline_ms, true) ? FINALISE_MISSED : met;
 }
 
 void finalise_begin(int64_t deadline_ms)

@@ -7,7 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* finalise_note: inside MPI, on each process of comm: if these are all processes of MPI_COMM_WORLD, they will meet. */
+/* finalise_note: inside MPI, on each process of comm: if these are all processes of MPI_COMM_WORLD, they will meet.  At
+ * the latest when a comm of them is made, at once where the library has initialised MPI. */
 void finalise_note(MPI_Comm comm);
 
 /* finalise_meet: makes progress until all processes of MPI_COMM_WORLD have come here.  MISSED after deadline_ms: one of

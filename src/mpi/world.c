@@ -2,6 +2,7 @@
 #include "mpi/begin.h"
 #include "mpi/call.h"
 #include "mpi/config.h"
+#include "mpi/finalise.h"
 #include "mpi/start.h"
 
 #include <choir/mpi.h>
@@ -24,6 +25,7 @@ static choir_status initialise(void)
 		return choir_transport_error(CHOIR_TRANSPORT,
 		                             "choir_comm_create_world: MPI_Init_thread failed with MPI error %d", rc);
 	ours = true;
+	finalise_note(MPI_COMM_WORLD);
 	return CHOIR_SUCCESS;
 }
 

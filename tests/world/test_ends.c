@@ -135,12 +135,72 @@ static void test_come_and_go(void **state)
 	}
 }
 
+/* --- calls that only send --- */
+
+enum { MOST_CALLS = 1000 }; /* until the farewell is seen, which has left before the first of them */
+
+static choir_status broadcast_some(choir_comm *comm, int *some)
+{
+	return choir_broadcast(comm, choir_host(some), choir_none(), COUNT, CHOIR_I32, 0, NULL, NULL);
+}
+
+static choir_status scan_some(choir_comm *comm, int *some)
+{
+	static int none[COUNT];
+
+	return choir_exscan(comm, choir_host(some), choir_host(none), COUNT, CHOIR_I32, CHOIR_OP_SUM, NULL, NULL);
+}
+
+static choir_status send_some(choir_comm *comm, int *some)
+{
+	return choir_send(comm, choir_host(some), COUNT, CHOIR_I32, 1, NULL, NULL);
+}
+
+static choir_status send_event(choir_comm *comm, int *some)
+{
+	choir_event *event = NULL;
+	choir_status st = choir_send(comm, choir_host(some), COUNT, CHOIR_I32, 1, NULL, &event);
+
+	st = st == CHOIR_SUCCESS ? choir_event_wait(event, -1) : st;
+	choir_event_release(event);
+	return st;
+}
+
+/* Rank 0 waits for nobody in its calls, and learns that rank 1 has gone all the same. */
+static void only_send(struct world *world, int rank, choir_comm *comm, void *form)
+{
+	choir_status (*call)(choir_comm *, int *) = *(choir_status(**)(choir_comm *, int *))form;
+	static int some[COUNT];
+	choir_status st = CHOIR_SUCCESS;
+
+	if (rank == 1) {
+		world->comms[1] = NULL;
+		OK(choir_comm_destroy(comm));
+	}
+	line_up();
+	for (int i = 0; i < MOST_CALLS && rank == 0 && st == CHOIR_SUCCESS; i++)
+		st = call(comm, some);
+	if (rank == 0)
+		SAYS(st, CHOIR_ABORTED, "waits for rank 1, which destroyed its comm before its first collective call");
+}
+
+static void test_only_send(void **state)
+{
+	choir_status (*forms[])(choir_comm *, int *) = { broadcast_some, scan_some, send_some, send_event };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+		for (int per_node = 0; per_node <= 1; per_node++)
+			line_up_run(2, per_node, 60000, only_send, &forms[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_destroy_unfinished),
 		cmocka_unit_test(test_fork),
 		cmocka_unit_test(test_come_and_go),
+		cmocka_unit_test(test_only_send),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 

@@ -105,9 +105,52 @@ static void test_idle(void **state)
 	choir_device_destroy(devices[0]);
 }
 
+/* --- questions that come for an idle comm --- */
+
+enum { ASKERS_MS = 600 };
+
+static _Atomic bool answered;
+
+/* Ranks 0 and 2 have many short calls; rank 1 waits for rank 0 in another comm, and learns that it is alive. */
+static void ask_idle(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	choir_call call = CHOIR_CALL_INIT;
+	choir_comm *other = NULL;
+	int some = 1, sum = 0, got = 0;
+
+	(void)arg;
+	atomic_store(&answered, false);
+	OK(choir_comm_split(comm, rank == 2, 0, &other));
+	call.deadline_ms = ASKERS_MS;
+	if (rank == 1) {
+		SAYS(choir_allreduce(other, choir_host(&some), choir_host(&sum), 1, CHOIR_I32, CHOIR_OP_SUM, &call,
+		                     NULL),
+		     CHOIR_TIMEOUT, "waits for rank 0 (it has made 0 calls)");
+		atomic_store(&answered, true);
+	}
+	for (int over = 0, all = 0; rank != 1 && !all;) { /* rank 0 ends it, and rank 2 hears of it */
+		choir_event *event = NULL;
+
+		over = rank == 0 && atomic_load(&answered);
+		OK(choir_sendrecv(comm, choir_host(&over), 1, 2 - rank, choir_host(&got), 1, 2 - rank, CHOIR_I32, NULL,
+		                  &event));
+		OK(choir_event_wait(event, -1));
+		choir_event_release(event);
+		all = over | got;
+	}
+	line_up();
+	(void)choir_comm_destroy(other);
+}
+
+static void test_asked(void **state)
+{
+	(void)state;
+	line_up_run(3, 1, 60000, ask_idle, NULL);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_idle) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_idle), cmocka_unit_test(test_asked) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();
