@@ -99,18 +99,12 @@ static int find_dead(struct run *run, const char **what)
 
 static bool check_dead(struct run *run)
 {
-	struct choir_comm *comm = run->comm;
-	char text[ERROR_TEXT_BYTES], called[RUN_TEXT_BYTES], last[RUN_TEXT_BYTES + 32];
 	const char *what;
 	int rank = find_dead(run, &what);
 
 	if (rank < 0)
 		return false;
-	run_call_text(run, called, sizeof called);
-	gone_last_call(comm, rank, last, sizeof last);
-	snprintf(text, sizeof text, "%s: rank %d: rank %d is %s, and %.180s waits for it%.200s", comm->name, comm->rank,
-	         rank, what, called, last);
-	comm_fail(comm, CHOIR_PEER_DEAD, text);
+	comm_fail(run->comm, gone_dead_error(run, rank, what), error_text());
 	return true;
 }
 
@@ -137,7 +131,7 @@ static void watch_peers(struct choir_comm *comm)
 {
 	for (int p = 0; p < comm->n_watched; p++)
 		if (comm->processes[p].dead_looks < 2 && bell_is_orphan(comm->processes[p].bell))
-			comm->processes[p].dead_looks++;
+			comm->engine.any_dead |= ++comm->processes[p].dead_looks > 1;
 	liveness_watch(comm);
 }
 
@@ -228,11 +222,10 @@ void check_in_flight(struct choir_comm *comm)
 	}
 	now = wait_now_ns();
 	held = comm->keyed != NULL && keyed_holds(comm->keyed);
-	if (engine->flight.all != NULL || held) {
-		(void)messages_drive(comm, true); /* what a peer said before it died counts first */
-		watch_peers(comm);
+	(void)messages_drive(comm, true); /* what a peer said before it died counts first */
+	watch_peers(comm);
+	if (engine->flight.all != NULL || held)
 		give_sign(comm, now);
-	}
 	if (held)
 		keyed_check(comm, now);
 	advance_queued(comm);

@@ -120,7 +120,7 @@ void comm_list_note_work(struct choir_comm *comm)
 
 bool comm_list_has_others(const struct choir_comm *comm)
 {
-	int mine = comm != NULL && atomic_load_explicit(&comm->listing.busy, memory_order_relaxed);
+	int mine = comm != NULL && comm_list_is_busy(comm);
 
 	return atomic_load_explicit(&comms.n_busy, memory_order_relaxed) > mine;
 }

@@ -36,6 +36,12 @@ struct choir_comm *comm_list_next(struct choir_comm *before, enum comm_list_whic
  * held. */
 void comm_list_note_work(struct choir_comm *comm);
 
+/* comm_list_is_busy: is this one? */
+static inline bool comm_list_is_busy(const struct choir_comm *comm)
+{
+	return atomic_load_explicit(&comm->listing.busy, memory_order_relaxed);
+}
+
 /* comm_list_has_others: is a comm busy other than this one?  NULL: is any? */
 bool comm_list_has_others(const struct choir_comm *comm);
 

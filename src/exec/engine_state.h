@@ -121,6 +121,7 @@ struct engine {
 	struct run *inline_runs[INLINE_KINDS]; /* see inline.c; NULL until first needed */
 	struct arena_use arena;
 	struct nt_entries nt;
+	bool any_dead;                      /* a process of comm.processes was seen dead twice */
 	struct choice_memory choice_memory; /* of scripts */
 };
 

@@ -172,7 +172,17 @@ static bool last_record(const struct choir_comm *comm, int local_rank, uint64_t 
 	return true;
 }
 
-void gone_last_call(const struct choir_comm *comm, int rank, char *text, size_t bytes)
+bool gone_is_dead(const struct choir_comm *comm, int rank)
+{
+	for (int p = 0; comm->engine.any_dead && p < comm->n_watched; p++)
+		for (int i = 0; i < comm->processes[p].n_ranks && comm->processes[p].dead_looks > 1; i++)
+			if (comm->processes[p].ranks[i] == rank)
+				return true;
+	return false;
+}
+
+/* "; its last collective call was allreduce #7 (...)"; empty: unknown. */
+static void say_last_call(const struct choir_comm *comm, int rank, char *text, size_t bytes)
 {
 	struct call_record last;
 	char called[RUN_TEXT_BYTES];
@@ -191,6 +201,17 @@ void gone_last_call(const struct choir_comm *comm, int rank, char *text, size_t 
 		         record_describe(&last, calls - 1, "", called, sizeof called));
 	else
 		snprintf(text, bytes, "; it has made %llu collective calls", (unsigned long long)calls);
+}
+
+choir_status gone_dead_error(const struct run *run, int rank, const char *what)
+{
+	const struct choir_comm *comm = run->comm;
+	char called[RUN_TEXT_BYTES], last[RUN_TEXT_BYTES + 32];
+
+	run_call_text(run, called, sizeof called);
+	say_last_call(comm, rank, last, sizeof last);
+	return error_set(CHOIR_PEER_DEAD, "%s: rank %d: rank %d is %s, and %.180s waits for it%.200s", comm->name,
+	                 comm->rank, rank, what, called, last);
 }
 
 struct farewell {

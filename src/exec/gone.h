@@ -30,9 +30,11 @@ const struct gone *gone_find(const struct choir_comm *comm, int rank);
  * #7 (...); another of its comms had failed: ...". */
 choir_status gone_failure(const struct gone *gone, char *text, size_t bytes);
 
-/* gone_last_call: of a rank that is dead and could tell nothing: "; its last collective call was allreduce #7 (...)",
- * as far as its node's arena has it; empty: unknown. */
-void gone_last_call(const struct choir_comm *comm, int rank, char *text, size_t bytes);
+/* gone_is_dead: was the process of that rank seen dead, and has the engine been driven since?  The driver only.
+ * gone_dead_error: PEER_DEAD of a call that such a rank does not take part in, with a sentence that has the rank's last
+ * call, as far as its node's arena has it.  what: "dead" or "dead or cut off". */
+bool gone_is_dead(const struct choir_comm *comm, int rank);
+choir_status gone_dead_error(const struct run *run, int rank, const char *what);
 
 /* gone_lacks: has that rank gone without making its part of the run's call?
  * gone_error: the status of such a call, with its sentence as last error.

@@ -195,13 +195,13 @@ static void idle_round(struct wait *idle, const struct choir_comm *mine, choir_e
 		sleep_once(event, sleep_us);
 }
 
-/* A comm without calls may have messages: questions, or what a peer cannot go on before it has sent. */
+/* A comm that is not busy may have messages: questions, or what a peer cannot go on before it has sent. */
 static void check_all(void)
 {
 	struct choir_comm *comm = NULL;
 
 	while ((comm = comm_list_next(comm, COMM_LIST_ALL)) != NULL)
-		if (!engine_idle(comm))
+		if (!engine_idle(comm) || comm_list_is_busy(comm))
 			check_in_flight(comm);
 		else if (drive(comm, true) || messenger_busy(comm->messenger))
 			comm_list_note_work(comm);

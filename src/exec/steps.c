@@ -7,6 +7,7 @@
 
 #include "exec/board.h"
 #include "exec/device_memory.h"
+#include "exec/gone.h"
 #include "exec/lane.h"
 #include "exec/operand.h"
 #include "exec/p2p.h"
@@ -77,6 +78,8 @@ static choir_status start_send(struct run *run, uint32_t id, bool *done)
 	const struct plan_step *step = &run->plan->steps[id];
 
 	*done = true;
+	if (run->comm->engine.any_dead && gone_is_dead(run->comm, step->peer))
+		return gone_dead_error(run, step->peer, "dead"); /* who only sends would never know */
 	return p2p_put(run, step) ? CHOIR_SUCCESS : send_message(run, step);
 }
 

@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <time.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -51,6 +52,27 @@ static void exited(const struct rank *me, int n_barriers)
 	MUST(choir_recv(comm, choir_host(&value), 1, CHOIR_I32, 0, NULL, NULL) == CHOIR_PEER_DEAD);
 	MUST(says(choir_last_error(), n_barriers == 0 ? "rank 0 is dead|; it has made no collective call"
 	                                              : "rank 0 is dead|; its last collective call was barrier #8"));
+	choir_comm_destroy(comm);
+}
+
+/* Rank 1 is killed, for which rank 0 does not wait: it only sends. */
+static void only_sends(const struct rank *me, int broadcasts)
+{
+	enum { LONGEST_S = 10 };
+	choir_comm *comm;
+	int32_t some[10] = { 0 }, none[10];
+	choir_status st = CHOIR_SUCCESS;
+	time_t end = time(NULL) + LONGEST_S;
+
+	processes_create(me, 1, 1, 30000, &comm);
+	meeting_wait(me->meeting);
+	if (me->rank == 1)
+		raise(SIGKILL);
+	while (st == CHOIR_SUCCESS && time(NULL) < end)
+		st = broadcasts ? choir_broadcast(comm, choir_host(some), choir_none(), 10, CHOIR_I32, 0, NULL, NULL)
+		                : choir_exscan(comm, choir_host(some), choir_host(none), 10, CHOIR_I32, CHOIR_OP_SUM,
+		                               NULL, NULL);
+	MUST(st == CHOIR_PEER_DEAD && says(choir_last_error(), "rank 0: rank 1 is dead, and |waits for it"));
 	choir_comm_destroy(comm);
 }
 
@@ -262,6 +284,8 @@ static void test_killed(void **state)
 	processes_run(3, 1, killed, 0); /* each rank a node of its own, all on this machine */
 	for (int per_node = 0; per_node <= 2; per_node++)
 		processes_run(3, per_node, killed_beside, 2);
+	for (int broadcasts = 0; broadcasts < 2; broadcasts++)
+		processes_run(2, broadcasts, only_sends, 1);
 	processes_run(2, 0, exited, -1);
 	processes_run(2, 9, exited, -1);
 	processes_run(2, 0, killed_symmetric, 0);
