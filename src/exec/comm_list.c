@@ -131,8 +131,8 @@ struct choir_comm *comm_list_busy(const struct choir_comm *before)
 {
 	struct choir_comm *comm = comms.first_busy, *next;
 
-	if (before != NULL &&
-	    atomic_load(&before->listing.busy)) /* else another walk took it out: from the first again */
+	/* where another walk took `before` out, from the first again */
+	if (before != NULL && comm_list_is_busy(before))
 		comm = before->listing.next_busy;
 	for (; comm != NULL; comm = next) {
 		next = comm->listing.next_busy;

@@ -72,13 +72,7 @@ static bool has_left(const struct choir_comm *comm, int rank, bool *dead)
 	const struct gone *gone = gone_find(comm, rank);
 
 	*dead = gone == NULL || gone->told.ended;
-	if (gone != NULL || liveness_lost(comm, rank))
-		return true;
-	for (int p = 0; p < comm->n_watched; p++)
-		for (int i = 0; i < comm->processes[p].n_ranks && comm->processes[p].dead_looks > 1; i++)
-			if (comm->processes[p].ranks[i] == rank)
-				return true;
-	return false;
+	return gone != NULL || liveness_lost(comm, rank) || gone_is_dead(comm, rank);
 }
 
 /* Of another node: a rank that destroyed its comm, or ended, may still be one that has made the call, until all the
