@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The build lock's file, and builds that hang: clBuildProgram is wrapped and waits until the test lets it go. */
 #include "dev_fixture.h"
+#include "hung_builds.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,9 +14,8 @@
 #define OPTIONS "-D DTYPE=I32 -D OP=SUM"
 #define MS      INT64_C(1000000)
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static bool hangs;
+enum { HANG_S = 600 };
+
 static char folder[] = "/tmp/choir-test-build-XXXXXX", path[64];
 
 static atomic_bool locked; /* the last build was under the lock */
@@ -38,20 +38,9 @@ cl_int __wrap_clBuildProgram(cl_program program, cl_uint n, const cl_device_id *
 cl_int __wrap_clBuildProgram(cl_program program, cl_uint n, const cl_device_id *devices, const char *options,
                              void(CL_CALLBACK *notify)(cl_program, void *), void *ctx)
 {
-	pthread_mutex_lock(&lock);
-	while (hangs)
-		pthread_cond_wait(&changed, &lock);
-	pthread_mutex_unlock(&lock);
+	hung_builds_wait(HANG_S);
 	atomic_store(&locked, lock_is_held());
 	return __real_clBuildProgram(program, n, devices, options, notify, ctx);
-}
-
-static void set_hangs(bool value)
-{
-	pthread_mutex_lock(&lock);
-	hangs = value;
-	pthread_cond_broadcast(&changed);
-	pthread_mutex_unlock(&lock);
 }
 
 static void make_file(mode_t mode)
@@ -158,7 +147,7 @@ static void test_hanging_build(void **state)
 	int64_t start = program_now_ns();
 
 	(void)state;
-	set_hangs(true);
+	hung_builds_set(true);
 	for (int i = 0; i < 2; i++) {
 		dev_build_deadline(program_now_ns() + 30 * MS);
 		assert_fails(dev_kernel_take(device, "reduce.cl", OPTIONS, "reduce_two", &kernel), CHOIR_TIMEOUT,
@@ -166,7 +155,7 @@ static void test_hanging_build(void **state)
 		dev_build_deadline(0);
 	}
 	assert_true(program_now_ns() - start < 5000 * MS);
-	set_hangs(false);
+	hung_builds_set(false);
 	assert_ok(dev_kernel_take(device, "reduce.cl", OPTIONS, "reduce_two", &kernel));
 	dev_kernel_give(device, "reduce.cl", OPTIONS, "reduce_two", kernel);
 	choir_device_destroy(device);
@@ -179,11 +168,11 @@ static void test_destroy_while_building(void **state)
 	cl_kernel kernel = NULL;
 
 	(void)state;
-	set_hangs(true);
+	hung_builds_set(true);
 	dev_build_deadline(program_now_ns() + 1);
 	assert_fails(dev_kernel_take(device, "reduce.cl", OPTIONS, "reduce_two", &kernel), CHOIR_TIMEOUT, "reduce.cl");
 	dev_build_deadline(0);
-	set_hangs(false);
+	hung_builds_set(false);
 	choir_device_destroy(device);
 }
 

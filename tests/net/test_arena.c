@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "node/arena.h"
 #include "node/process_id.h"
+#include "page_faults.h"
 #include "support.h"
 
 #include <signal.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 enum { RANKS = 3, LANES = 4, SLOT_BYTES = 8192 };
@@ -262,38 +262,18 @@ static void take_and_write(void *ctx)
 	arena_release(arena);
 }
 
-static long faults(void)
-{
-	struct rusage usage;
-
-	getrusage(RUSAGE_SELF, &usage);
-	return usage.ru_minflt;
-}
-
-/* Why page faults cannot be told; NULL: they can. */
-static const char *hides_faults(struct arena *arena)
-{
-#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
-	(void)arena;
-	return "a sanitizer takes some of its own";
-#else
-	return madvise(arena_base(arena), 4096, MADV_POPULATE_READ) == 0 ? NULL
-	                                                                 : "this kernel has no MADV_POPULATE_READ";
-#endif
-}
-
 /* What the other process wrote, read here for the first time. */
 static void read_ring(struct arena *arena)
 {
 	unsigned char *bytes = (unsigned char *)arena_ring(arena, 1, 0);
-	const char *why_not = hides_faults(arena);
+	const char *why_not = page_faults_hidden(arena_base(arena));
 	long before;
 
 	arena_map_ring(arena, 1, 0);
-	before = faults();
+	before = page_faults();
 	assert_true(is_filled(bytes, arena_ring_bytes(arena), 8));
 	if (why_not == NULL)
-		assert_int_equal(faults(), before);
+		assert_int_equal(page_faults(), before);
 	else
 		print_message("page faults are not counted: %s\n", why_not);
 }

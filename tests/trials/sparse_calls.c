@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "trials/sparse_calls.h"
 
+#include "world/sparse_flight.h"
+
 #include <string.h>
 
 enum { ROW_WIDTH = 16, ROW_BYTES = ROW_WIDTH * sizeof(float) };
-
-static const char *const algorithms[] = { NULL,
-	                                  "algorithm=allgather",
-	                                  "algorithm=split",
-	                                  "algorithm=split_bitmap",
-	                                  "algorithm=split_dense",
-	                                  "algorithm=recursive_doubling",
-	                                  "algorithm=mask",
-	                                  "algorithm=dense" };
 
 static size_t rows_of(size_t count)
 {
@@ -32,7 +25,7 @@ bool sparse_rows_make(struct sparse_rows *s, choir_device *device, bool on_devic
 
 	*s = (struct sparse_rows){ .n = n, .rank = rank, .rows = rows_of(count) };
 	s->most = s->rows + (size_t)n - 1;
-	s->options = algorithms[(size_t)algorithm % (sizeof algorithms / sizeof *algorithms)];
+	s->options = sparse_call_options[(size_t)algorithm % SPARSE_CALL_OPTIONS];
 	if (!memory_make(&s->ind, device, on_device, s->rows * sizeof *ind, 0) ||
 	    !memory_make(&s->val, device, on_device, s->rows * ROW_BYTES, 0) ||
 	    !memory_make(&s->got_ind, device, on_device, s->most * sizeof *ind, 0) ||

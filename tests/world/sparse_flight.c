@@ -47,18 +47,19 @@ void sparse_call_make(struct sparse_call *t)
 	    &t->want);
 }
 
+const char *const sparse_call_options[SPARSE_CALL_OPTIONS] = { NULL,
+	                                                       "algorithm=allgather",
+	                                                       "algorithm=split",
+	                                                       "algorithm=split_bitmap",
+	                                                       "algorithm=split_dense",
+	                                                       "algorithm=recursive_doubling",
+	                                                       "algorithm=mask",
+	                                                       "algorithm=dense" };
+
 void sparse_call_draw(struct sparse_call *t, uint64_t seed, int n, size_t most_pairs)
 {
 	static const choir_dtype values[] = { CHOIR_F32, CHOIR_F64, CHOIR_F16, CHOIR_BF16 };
 	static const choir_op ops[] = { CHOIR_OP_SUM, CHOIR_OP_SUM, CHOIR_OP_MAX, CHOIR_OP_MEAN, CHOIR_OP_PREMUL_SUM };
-	static const char *const options[] = { NULL,
-		                               "algorithm=allgather",
-		                               "algorithm=split",
-		                               "algorithm=split_bitmap",
-		                               "algorithm=split_dense",
-		                               "algorithm=recursive_doubling",
-		                               "algorithm=mask",
-		                               "algorithm=dense" };
 	static const size_t widths[] = { 1, 3, 16, 64 }, most[] = { 1, 20, 700, 3000 };
 	uint64_t r = seed * 31 + (uint64_t)n + 1;
 	size_t range = most[reference_next(&r) % 4] * 2 + 1, pairs = most[reference_next(&r) % 4];
@@ -72,7 +73,7 @@ void sparse_call_draw(struct sparse_call *t, uint64_t seed, int n, size_t most_p
 		                   .range = range,
 		                   .most = pairs < most_pairs ? pairs : most_pairs,
 		                   .device = reference_next(&r) % 2,
-		                   .options = options[seed % 8] };
+		                   .options = sparse_call_options[seed % SPARSE_CALL_OPTIONS] };
 	t->mode = (choir_coalesce)(reference_next(&r) % 4 == 0 ? reference_next(&r) % 3 : 0);
 	if (t->mode == CHOIR_COALESCE_DISABLE)
 		t->options = NULL;

@@ -32,6 +32,10 @@ struct sparse_call {
 	void *stored[SPARSE_MOST_RANKS]; /* indices in their dtype */
 };
 
+/* sparse_call_options: a call's options for each algorithm; NULL: the comm chooses. */
+enum { SPARSE_CALL_OPTIONS = 8 };
+extern const char *const sparse_call_options[SPARSE_CALL_OPTIONS];
+
 /* sparse_call_make: the inputs and the result, of the fields before.  sparse_call_draw: everything from a seed, with at
  * most so many pairs a rank. */
 void sparse_call_make(struct sparse_call *call);

@@ -2,6 +2,7 @@
 /* Kernels that a call needs before it is submitted, and a compiler that hangs: clBuildProgram is wrapped and waits
  * until the test lets it go.  The call ends at its deadline and is refused; it may be made again on the same comm. */
 #include "exec/comm.h"
+#include "hung_builds.h"
 #include "lib/ranks.h"
 #include "world/gate.h"
 #include "world/gathered_set.h"
@@ -17,10 +18,6 @@
 
 enum { RANKS = 2, DEADLINE_MS = 300, HANG_S = 40, SOON_MS = 15000, COUNT = 100, PAIRS = 50 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static bool hangs;
-
 cl_int __real_clBuildProgram(cl_program program, cl_uint n, const cl_device_id *devices, const char *options,
                              void(CL_CALLBACK *notify)(cl_program, void *), void *ctx);
 cl_int __wrap_clBuildProgram(cl_program program, cl_uint n, const cl_device_id *devices, const char *options,
@@ -29,23 +26,8 @@ cl_int __wrap_clBuildProgram(cl_program program, cl_uint n, const cl_device_id *
 cl_int __wrap_clBuildProgram(cl_program program, cl_uint n, const cl_device_id *devices, const char *options,
                              void(CL_CALLBACK *notify)(cl_program, void *), void *ctx)
 {
-	struct timespec until;
-
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += HANG_S;
-	pthread_mutex_lock(&lock);
-	while (hangs && pthread_cond_timedwait(&changed, &lock, &until) == 0)
-		;
-	pthread_mutex_unlock(&lock);
+	hung_builds_wait(HANG_S);
 	return __real_clBuildProgram(program, n, devices, options, notify, ctx);
-}
-
-static void set_hangs(bool value)
-{
-	pthread_mutex_lock(&lock);
-	hangs = value;
-	pthread_cond_broadcast(&changed);
-	pthread_mutex_unlock(&lock);
 }
 
 /* --- the calls --- */
@@ -172,7 +154,7 @@ static void is_refused(struct world *world, int rank, choir_comm *comm, void *as
 	OK(choir_comm_status(comm));
 	line_up();
 	if (rank == 0)
-		set_hangs(false);
+		hung_builds_set(false);
 	line_up();
 	call.deadline_ms = 120000;
 	right = false;
@@ -193,9 +175,9 @@ static void run_example(const struct example *example)
 		assert_int_equal(choir_op_create(&config, &asked.op), CHOIR_SUCCESS);
 	world_begin_on(&world, RANKS, devices, NULL);
 	line_up_begin(RANKS);
-	set_hangs(true);
+	hung_builds_set(true);
 	world_threads(&world, is_refused, &asked);
-	set_hangs(false);
+	hung_builds_set(false);
 	line_up_end();
 	world_end(&world);
 	if (example->text != NULL)
@@ -239,12 +221,12 @@ static void test_call_on_one_device(void **state)
 	for (int i = 0; i < 3; i++)
 		assert_non_null(
 		    mems[i] = clCreateBuffer(choir_device_context(device), CL_MEM_READ_WRITE, COUNT * 8, NULL, NULL));
-	set_hangs(true);
+	hung_builds_set(true);
 	assert_int_equal(select_top(device, mems, DEADLINE_MS), CHOIR_TIMEOUT);
 	if (!says(choir_last_error(), "choir_select_top: |the deadline passed while the OpenCL compiler was building"))
 		fail_msg("%s", choir_last_error());
 	assert_true(rank_now_ms() - start < SOON_MS);
-	set_hangs(false);
+	hung_builds_set(false);
 	assert_int_equal(select_top(device, mems, 120000), CHOIR_SUCCESS);
 	for (int i = 0; i < 3; i++)
 		clReleaseMemObject(mems[i]);
