@@ -19,8 +19,8 @@
 #include "exec/background.h"
 #include "exec/check.h"
 #include "exec/comm_list.h"
-#include "exec/device_wait.h"
 #include "exec/engine.h"
+#include "exec/pending.h"
 #include "exec/worker.h"
 
 enum {
@@ -34,54 +34,6 @@ static _Atomic int waiters;        /* threads that wait, and drive meanwhile */
 static _Thread_local bool waiting; /* this thread is one of them */
 static _Atomic int64_t next_check_ns;
 
-/* Is there something to do?
- *
- *                          runs submitted      messages leaving  threads in calls
- *   engine_can_move        but those in a job
- *   !engine_idle           yes
- *   has_work               but those in a job  of the messenger
- *   in_calls               yes                                   yes
- *   in_calls_or_sending    yes                 of the rank       yes
- *
- * has_work: is there anything to drive, of any comm that shares the messenger? */
-static bool has_work(struct choir_comm *comm)
-{
-	return engine_can_move(comm) || (comm->messenger != NULL && messenger_busy(comm->messenger));
-}
-
-/* Were commands of the comm's device under way when it was last driven? */
-static bool device_works(const struct choir_comm *comm)
-{
-	return !engine_idle(comm) && atomic_load_explicit(&comm->engine.device_works, memory_order_relaxed);
-}
-
-/* A wait for work of the comm's device has a policy of its own: Note [wait policy] in base/wait.h. */
-static void note_device(struct wait_for *why, const struct choir_comm *comm)
-{
-	if (!device_works(comm))
-		return;
-	why->rings |= dev_has_quick_callbacks(comm->device);
-	why->device |= !dev_has_quick_callbacks(comm->device);
-	why->shares |= dev_is_cpu(comm->device);
-}
-
-static bool work_left(struct wait_for *why)
-{
-	bool left = engine_jobs_are_passed_on();
-
-	comm_list_lock();
-	for (struct choir_comm *comm = comm_list_busy(NULL); comm != NULL; comm = comm_list_busy(comm)) {
-		bool here = has_work(comm);
-
-		left |= here;
-		why->polled |= here && comm->messenger != NULL && messenger_polled(comm->messenger);
-		why->crowded |= comm->crowded;
-		note_device(why, comm);
-	}
-	comm_list_unlock();
-	return left;
-}
-
 /* This thread drives no more; if it is the last, the background thread has the rest: Note [who takes over]. */
 static void leave_waiters(void)
 {
@@ -89,7 +41,7 @@ static void leave_waiters(void)
 	bool last = atomic_fetch_sub(&waiters, 1) == 1;
 
 	atomic_thread_fence(memory_order_seq_cst);
-	if (last && work_left(&ignored))
+	if (last && pending_why(&ignored))
 		(void)progress_kick();
 }
 
@@ -128,42 +80,11 @@ static bool drive_all_but(const struct choir_comm *mine)
 	return moved;
 }
 
-/* The process whose steps alone can end the sleep; BELL_ANY if several comms have something to do. */
-static int64_t awaited_process(void)
-{
-	struct choir_comm *busy = NULL;
-	int64_t process = BELL_ANY;
-	bool several = false;
-
-	comm_list_lock();
-	for (struct choir_comm *comm = comm_list_busy(NULL); comm != NULL && !several; comm = comm_list_busy(comm))
-		if (!engine_idle(comm)) {
-			several = busy != NULL;
-			busy = comm;
-		}
-	if (busy != NULL && !several)
-		process = engine_awaited(busy);
-	comm_list_unlock();
-	return process;
-}
-
-/* Do the ends of all commands that are under way ring the doorbell? */
-static bool ring_at_ends(void)
-{
-	struct choir_comm *comm = NULL;
-	bool all = true;
-
-	while ((comm = comm_list_next(comm, COMM_LIST_BUSY)) != NULL)
-		if (device_works(comm))
-			all &= dev_has_quick_callbacks(comm->device) && engine_ring_at_ends(comm);
-	return all;
-}
-
 /* Sleeps on the doorbell unless something moved after arming, or the awaited process has made its step meanwhile. */
 static void sleep_once(choir_event *event, int64_t sleep_us)
 {
 	struct bell *bell = bell_mine();
-	int64_t awaited = awaited_process();
+	int64_t awaited = pending_process();
 	uint32_t seen;
 
 	if (bell == NULL) {
@@ -171,10 +92,10 @@ static void sleep_once(choir_event *event, int64_t sleep_us)
 		return;
 	}
 	seen = bell_arm(bell, awaited);
-	if (sleep_us > WAIT_SILENT_US && !ring_at_ends())
+	if (sleep_us > WAIT_SILENT_US && !pending_ring_at_ends())
 		sleep_us = WAIT_SILENT_US;
 	if ((event != NULL && event_is_complete(event)) || drive_all_but(NULL) ||
-	    (awaited != BELL_ANY && awaited_process() != awaited)) {
+	    (awaited != BELL_ANY && pending_process() != awaited)) {
 		bell_disarm(bell);
 		return;
 	}
@@ -243,7 +164,7 @@ static void idle_in(struct wait *idle, const struct choir_comm *comm, choir_even
 {
 	struct wait_for why = { .polled = messages || timed, .crowded = comm->crowded, .blocking = messages || !timed };
 
-	note_device(&why, comm);
+	pending_note_device(&why, comm);
 	idle_round(idle, comm, event, &why);
 }
 
@@ -340,11 +261,7 @@ void progress_end_calls(struct choir_comm *comm)
 /* Under comm_list_lock. */
 static bool has_work_alone(void)
 {
-	bool left = engine_jobs_are_passed_on();
-
-	for (struct choir_comm *comm = comm_list_busy(NULL); comm != NULL; comm = comm_list_busy(comm))
-		left |= has_work(comm);
-	return left && atomic_load(&waiters) == 0;
+	return pending_any() && atomic_load(&waiters) == 0;
 }
 
 static void drive_in_background(unsigned life)
@@ -362,7 +279,7 @@ static void drive_in_background(unsigned life)
 				idle.rounds = 0;
 				continue;
 			}
-			if (atomic_load(&waiters) > 0 || !work_left(&why) || background_is_over(life))
+			if (atomic_load(&waiters) > 0 || !pending_why(&why) || background_is_over(life))
 				break;
 			idle_round(&idle, NULL, NULL, &why);
 		}

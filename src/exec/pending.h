@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* What the busy comms have to do, and what would end a wait for it.
+ *
+ *                          runs submitted      messages leaving  threads in calls
+ *   engine_can_move        but those in a job
+ *   !engine_idle           yes
+ *   pending_any            but those in a job  of the messenger
+ *   in_calls               yes                                   yes
+ *   in_calls_or_sending    yes                 of the rank       yes
+ *
+ * The last two are in progress.c. */
+#ifndef EXEC_PENDING_H
+#define EXEC_PENDING_H
+
+#include "base/wait.h"
+#include "exec/comm.h"
+
+/* pending_any: is there anything to drive?  Under comm_list_lock. */
+bool pending_any(void);
+
+/* pending_why: the same, with the lock not held; notes in *why how to wait for it. */
+bool pending_why(struct wait_for *why);
+
+/* pending_note_device: notes in *why how to wait for the commands of the comm's device that were under way when it was
+ * last driven; nothing if none were. */
+void pending_note_device(struct wait_for *why, const struct choir_comm *comm);
+
+/* pending_process: the process whose steps alone can end a sleep; BELL_ANY if several comms have something to do. */
+int64_t pending_process(void);
+
+/* pending_ring_at_ends: will the ends of all commands that are under way ring the doorbell?  False too if another
+ * thread drives one of the comms. */
+bool pending_ring_at_ends(void);
+
+#endif
