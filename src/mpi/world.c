@@ -10,7 +10,9 @@
 #include <stdlib.h>
 
 MPI_LOCK(world_lock)
-static bool ours; /* choir_comm_create_world initialised MPI; under world_lock */
+/* Under world_lock. */
+static bool ours;                  /* choir_comm_create_world initialised MPI */
+static choir_status finalise_said; /* what choir_finalize_world's first call came to */
 
 static choir_status initialise(void)
 {
@@ -109,7 +111,10 @@ choir_status choir_finalize_world(void)
 		return CHOIR_SUCCESS;
 	pthread_mutex_lock(&world_lock);
 	if (ours)
-		st = finalise();
+		finalise_said = st = finalise();
+	else if (finalise_said != CHOIR_SUCCESS)
+		st = choir_transport_error(finalise_said, "choir_finalize_world: it has failed before: MPI is left "
+		                                          "as it is until this process ends");
 	ours = false;
 	pthread_mutex_unlock(&world_lock);
 	return st;

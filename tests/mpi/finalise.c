@@ -90,7 +90,7 @@ static choir_status finalise(const char *way, int rank)
 static void end_without(choir_comm *comm, int rank)
 {
 	char name[512], done[512];
-	choir_status dead, st;
+	choir_status dead, st, again;
 	const char *folder = getenv("JOB_REPORT");
 	FILE *file;
 
@@ -99,13 +99,14 @@ static void end_without(choir_comm *comm, int rank)
 	dead = choir_barrier(comm, NULL, NULL);
 	choir_comm_destroy(comm);
 	st = choir_finalize_world();
+	again = choir_finalize_world();
 	snprintf(name, sizeof name, "%s/.%d", folder, rank);
 	snprintf(done, sizeof done, "%s/%d", folder, rank);
 	file = fopen(name, "w");
 	if (file != NULL &&
 	    fprintf(file, "rank %d %s: %s, %s: %s\n", rank,
-	            dead != CHOIR_SUCCESS && st == CHOIR_TIMEOUT ? "survived" : "failed", choir_status_name(dead),
-	            choir_status_name(st), choir_last_error()) > 0 &&
+	            dead != CHOIR_SUCCESS && st == CHOIR_TIMEOUT && again == st ? "survived" : "failed",
+	            choir_status_name(dead), choir_status_name(st), choir_last_error()) > 0 &&
 	    fclose(file) == 0)
 		rename(name, done);
 	exit(EXIT_SUCCESS);
