@@ -15,7 +15,7 @@ struct pairs {
 	size_t n_ind, n_val;
 };
 
-enum { RANKS = 3, SHORT_MS = 300, LATE_MS = 1500, LONG_MS = 60000, TAG = 7 };
+enum { RANKS = 3, SHORT_MS = 1000, LATE_MS = 1500, LONG_MS = 60000, TAG = 7 };
 
 #define FAILURE "failing: rank 1: send/recv #0 (1 x i32) waits for rank 2"
 #define CAUSE   "; another of its comms had failed: " FAILURE
