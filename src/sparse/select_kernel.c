@@ -112,21 +112,13 @@ static choir_status mark_and_take(struct select_job *job, const struct select_ex
 	/* Arguments that are not read stand in for those that a call has not. */
 	cl_mem counts = job->counts.mem, masks = job->masks.mem, limits = job->limits.mem,
 	       found = limits != NULL ? limits : counts, there = is_counted ? of->there : total,
-	       ind = is_counted ? of->ind : to->ind, from = is_alone ? job->candidates.mem : of->mem;
+	       ind = is_counted ? of->ind : to->ind, kept = job->candidates.mem, from = is_alone ? kept : of->mem;
 	char options[OPTIONS_BYTES];
-	struct launch_arg marks[] = { LAUNCH_ARG(of->mem),
-		                      LAUNCH_ARG(of->at),
-		                      LAUNCH_ARG(of->n),
-		                      LAUNCH_ARG(is_counted),
-		                      LAUNCH_ARG(there),
-		                      LAUNCH_ARG(of->span),
-		                      LAUNCH_ARG(of->spans),
-		                      LAUNCH_ARG(key),
-		                      LAUNCH_ARG(ties),
-		                      LAUNCH_ARG(found),
-		                      LAUNCH_ARG(counts),
-		                      LAUNCH_ARG(masks),
-		                      LAUNCH_ARG(job->candidates.mem) };
+	struct launch_arg marks[] = { LAUNCH_ARG(of->mem),    LAUNCH_ARG(of->at), LAUNCH_ARG(of->n),
+		                      LAUNCH_ARG(is_counted), LAUNCH_ARG(there),  LAUNCH_ARG(of->span),
+		                      LAUNCH_ARG(of->spans),  LAUNCH_ARG(key),    LAUNCH_ARG(ties),
+		                      LAUNCH_ARG(found),      LAUNCH_ARG(counts), LAUNCH_ARG(masks),
+		                      LAUNCH_ARG(kept) };
 	struct launch_arg takes[] = { LAUNCH_ARG(from),       LAUNCH_ARG(at),       LAUNCH_ARG(of->n),
 		                      LAUNCH_ARG(is_counted), LAUNCH_ARG(there),    LAUNCH_ARG(of->span),
 		                      LAUNCH_ARG(of->spans),  LAUNCH_ARG(key),      LAUNCH_ARG(ties),
