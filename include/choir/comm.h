@@ -81,7 +81,8 @@ CHOIR_API choir_status choir_comm_split_local(int n_local, choir_comm *const *co
                                               choir_comm **comms_out);
 
 /* choir_comm_split_config: the same as choir_comm_split; config (may be NULL) says what differs from the comm's:
- * deadline_ms, warn_ms, rules, options, name, keyed; ranks_per_node and transport are the comm's (ARGUMENT). */
+ * deadline_ms, warn_ms, rules, options, name, keyed, order_ranks (which a split can add but not lift); ranks_per_node
+ * and transport are the comm's (ARGUMENT). */
 CHOIR_API choir_status choir_comm_split_config(choir_comm *comm, int color, int key, const choir_comm_config *config,
                                                choir_comm **out_p);
 

@@ -45,9 +45,8 @@ CHOIR_API choir_status choir_comm_group_text(const choir_comm_group *group, char
 CHOIR_API choir_status choir_comm_group_parse(const char *text, choir_comm_group *out);
 
 /* choir_comm_group_split: the comm of this rank's group, in the order of the ranks.  Collective and blocking; all ranks
- * give the same group (MISMATCH).  config: NULL, or what differs from the comm's: deadline_ms, warn_ms, rules, name;
- * ranks_per_node and transport are the comm's (ARGUMENT).  With several ranks in one thread use
- * choir_comm_group_split_local. */
+ * give the same group (MISMATCH).  config: NULL, or what differs from the comm's, as in choir_comm_split_config.  With
+ * several ranks in one thread use choir_comm_group_split_local. */
 CHOIR_API choir_status choir_comm_group_split(choir_comm *comm, const choir_comm_group *group,
                                               const choir_comm_config *config, choir_comm **out_p);
 CHOIR_API choir_status choir_comm_group_split_local(int n_local, choir_comm *const *comms,

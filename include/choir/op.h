@@ -10,8 +10,8 @@ extern "C" {
 #endif
 
 /* The functions of an operator.  They run on any thread that reduces, several at once; they must not block, nor call
- * choir.  data, acc and src are aligned to their elements.  Elements of types that accumulate in f32 (f16, bf16) come
- * as f32, and dtype is CHOIR_F32 then; others come as they are stored.
+ * choir.  data, acc and src are aligned to their elements.  Elements of types that accumulate in f32 (f16, bf16,
+ * f8e4m3, f8e5m2) come as f32, and dtype is CHOIR_F32 then; others come as they are stored.
  *
  * A function that cannot do its work calls choir_comm_abort, of every comm of its process that may be calling: then a
  * dense call is ABORTED on all ranks that would have read what was not folded.
