@@ -2,6 +2,8 @@
 """Processes meet: in a folder, over TCP with a secret, from an environment; and strangers do not."""
 
 import asyncio
+import errno
+import ipaddress
 import os
 import signal
 import socket
@@ -25,6 +27,10 @@ def free_port():
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
         return sock.getsockname()[1]
+
+
+def fail(error):
+    raise error
 
 
 def meet(n, enter):
@@ -164,8 +170,39 @@ class Tcp(unittest.TestCase):
     def test_a_name_that_is_none(self):
         none = socket.gaierror(-2, "Name or service not known")
         with unittest.mock.patch.object(socket, "getaddrinfo", side_effect=none):
-            with self.assertRaisesRegex(choir.TransportError, "cannot listen at nobody:29400: .*not known"):
-                _meet.over_tcp(0, 2, "nobody", 29400, SECRET, 1)
+            with self.assertRaisesRegex(choir.TransportError, "cannot listen at localhost:29400: .*not known"):
+                _meet.over_tcp(0, 2, "localhost", 29400, SECRET, 1)
+            with self.assertRaisesRegex(choir.DeadlineError, "rank 0 did not answer at nobody:29400 .*not known"):
+                _meet.over_tcp(1, 2, "nobody", 29400, SECRET, 0.1)
+
+    def test_own_name_is_loopback(self):
+        """On rank 0 its node's name is 127.0.1.1, as Debian has it; the others come by another address."""
+        real = socket.getaddrinfo
+
+        def debian(host, *args, **kwargs):
+            return real("127.0.1.1" if host == "node1" else host, *args, **kwargs)
+
+        with unittest.mock.patch.object(socket, "getaddrinfo", debian):
+            hosts = ["node1", "127.0.0.1", "::1" if socket.has_dualstack_ipv6() else "127.0.0.1"]
+            got = meet(3, lambda rank: _meet.over_tcp(rank, 3, hosts[rank], self.port, SECRET, 10))
+        self.assertEqual(got, [[b"\0\0\0\1\1\1\2\2\2", bytes(300000)]] * 3)
+
+    def test_loopback_stays_within_the_machine(self):
+        for host in ("127.0.0.1", "127.0.1.1", "localhost"):
+            with _meet._listen(host, self.port, 1) as listener:
+                self.assertTrue(ipaddress.ip_address(listener.getsockname()[0]).is_loopback)
+
+    def test_without_ipv6(self):
+        """A kernel that was started without it."""
+        off = OSError(errno.EAFNOSUPPORT, "Address family not supported by protocol")
+        real = socket.create_server
+        with (
+            unittest.mock.patch.object(socket, "has_dualstack_ipv6", return_value=True),
+            unittest.mock.patch.object(socket, "create_server", lambda *args, **how: real(*args, **how)
+                                       if how.get("family", socket.AF_INET) == socket.AF_INET else fail(off)),
+        ):  # fmt: skip
+            with _meet._listen("node1", self.port, 1) as listener:
+                self.assertEqual(listener.getsockname(), ("0.0.0.0", self.port))
 
     def test_before_python_3_10(self):
         """socket.timeout was no TimeoutError."""

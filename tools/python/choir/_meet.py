@@ -8,8 +8,10 @@ the peer's user.  A stranger that connects is dropped and keeps nobody waiting: 
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import hmac
+import ipaddress
 import os
 import secrets
 import socket
@@ -244,21 +246,30 @@ def _everybody(sock: socket.socket) -> bool:
     return True
 
 
-def _listen(host: str, port: int, backlog: int) -> socket.socket:
-    family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-    listener = socket.socket(family, kind, protocol)
+def _is_loopback(host: str) -> bool:
     try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-        listener.listen(backlog)
-    except OSError:
-        listener.close()
-        raise
-    return listener
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:  # a name
+        return host == "localhost"
+
+
+def _listen(host: str, port: int, backlog: int) -> socket.socket:
+    """On all addresses unless host is loopback itself: a node's own name may be 127.0.1.1 there, and a Service's or a
+    router's address is none of the machine's."""
+    if _is_loopback(host):
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        return socket.create_server(address, family=family, backlog=backlog)
+    if socket.has_dualstack_ipv6():
+        try:
+            return socket.create_server(("", port), family=socket.AF_INET6, backlog=backlog, dualstack_ipv6=True)
+        except OSError as error:
+            if error.errno not in (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL):  # IPv6 is switched off
+                raise
+    return socket.create_server(("", port), backlog=backlog)
 
 
 def over_tcp(rank: int, size: int, host: str, port: int, secret: bytes, deadline: float) -> Meeting:
-    """Rank 0 listens on that port of its own addresses; the others connect to host."""
+    """Rank 0 listens on that port; the others connect to it at host."""
     if len(secret) < MIN_SECRET:
         raise TransportError(f"the meeting: a secret of {len(secret)} bytes can be guessed; {MIN_SECRET} are the least")
     meeting = Meeting(rank, size, deadline)
