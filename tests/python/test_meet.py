@@ -14,6 +14,7 @@ import threading
 import time
 import unittest
 import unittest.mock
+from pathlib import Path
 
 import choir
 import numpy as np
@@ -111,7 +112,7 @@ class Tcp(unittest.TestCase):
         self.assertRegex(str(got[0]), "rank 1 did not come")
 
     def test_short_secret(self):
-        with self.assertRaisesRegex(choir.TransportError, "guessed"):
+        with self.assertRaisesRegex(choir.ArgumentError, "guessed"):
             self.enter(0, secret=b"1234")
 
     def test_strangers(self):
@@ -219,7 +220,7 @@ class Tcp(unittest.TestCase):
     def test_sizes_differ(self):
         got = meet(2, lambda rank: self.enter(rank, 2 + rank))
         self.assertRegex(str(got[0]), "rank 1 is one of 3, rank 0 of 2")
-        self.assertRegex(str(got[1]), "closed the connection")  # at once, not at its deadline
+        self.assertRegex(str(got[1]), "^the meeting: the other process closed the connection")  # at once
 
     def test_one_does_not_come(self):
         got = meet(2, lambda rank: self.enter(rank, 3, deadline=20 if rank else 3))
@@ -268,6 +269,24 @@ class Folder(unittest.TestCase):
             with self.assertRaisesRegex(choir.TransportError, "alone"):
                 _meet.over_unix(0, 2, folder, 1)
 
+    def test_a_folder_that_cannot_be_made(self):
+        """Nor one whose socket is a folder."""
+        with tempfile.TemporaryDirectory() as folder:
+            for rank, place, make in ((0, "file/under", "file"), (1, "file", "file"), (0, "", "meeting/")):
+                made = Path(folder, make)
+                made.mkdir() if make.endswith("/") else made.touch()
+                with self.subTest(place=place), self.assertRaisesRegex(choir.TransportError, f"meeting: .*{folder}"):
+                    _meet.over_unix(rank, 2, Path(folder, place), 1)
+
+    def test_long_path(self):
+        """At once, on every rank: the name of a Unix socket has 107 bytes at most."""
+        with tempfile.TemporaryDirectory() as folder:
+            longest = "x" * (107 - len(f"{folder}//meeting"))
+            got = meet(2, lambda rank: _meet.over_unix(rank, 2, Path(folder, longest), 20))
+            self.assertEqual(got[0][0], b"\0\0\0\1\1\1")
+            for rank in range(2):
+                with self.assertRaisesRegex(choir.ArgumentError, "more than 107 bytes"):
+                    _meet.over_unix(rank, 2, Path(folder, longest + "x"), 1)
 
     def test_another_user(self):
         """The kernel tells who connects."""

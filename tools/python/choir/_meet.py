@@ -22,13 +22,14 @@ import time
 from pathlib import Path
 from typing import Any, Callable
 
-from .errors import DeadlineError, MismatchError, TransportError
+from .errors import ArgumentError, DeadlineError, MismatchError, TransportError
 
 _MAGIC = b"choir-meeting-1\n"
 _HELLO_S = 10.0  # for a newcomer to introduce itself
 _MOST_BYTES = 1 << 30
 _CLOSED = "the meeting: the other process closed the connection"
 MIN_SECRET = 16
+_MOST_PATH = 107  # bytes of a Unix socket's name: unix(7)
 
 
 def _mac(key: bytes, *parts: bytes) -> bytes:
@@ -225,6 +226,8 @@ class Meeting:
             return whole
         except (TimeoutError, socket.timeout):  # the same from Python 3.10 on
             raise self._late("a process did not answer") from None
+        except TransportError:  # an OSError too
+            raise
         except (ConnectionResetError, BrokenPipeError):
             raise TransportError(_CLOSED) from None
         except OSError as error:
@@ -271,7 +274,7 @@ def _listen(host: str, port: int, backlog: int) -> socket.socket:
 def over_tcp(rank: int, size: int, host: str, port: int, secret: bytes, deadline: float) -> Meeting:
     """Rank 0 listens on that port; the others connect to it at host."""
     if len(secret) < MIN_SECRET:
-        raise TransportError(f"the meeting: a secret of {len(secret)} bytes can be guessed; {MIN_SECRET} are the least")
+        raise ArgumentError(f"the meeting: a secret of {len(secret)} bytes can be guessed; {MIN_SECRET} are the least")
     meeting = Meeting(rank, size, deadline)
     if rank == 0:
         try:
@@ -289,8 +292,12 @@ def _same_user(sock: socket.socket) -> bool:
     return struct.unpack("3i", raw)[1] == os.getuid()
 
 
-def _check_folder(folder: Path) -> None:
-    about = os.lstat(folder)
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        about = os.lstat(folder)
+    except OSError as error:
+        raise TransportError(f"the meeting: {folder} cannot be its folder: {error}") from None
     if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.getuid() or stat.S_IMODE(about.st_mode) & 0o077:
         raise TransportError(f"the meeting: {folder} is not a folder of this user's alone (mode 0700)")
 
@@ -298,17 +305,14 @@ def _check_folder(folder: Path) -> None:
 def over_unix(rank: int, size: int, folder: str | os.PathLike, deadline: float) -> Meeting:
     """Processes of one machine and user meet in a private folder, which is made if it is not there."""
     meeting = Meeting(rank, size, deadline)
-    place = Path(folder)
-    place.mkdir(mode=0o700, parents=True, exist_ok=True)
-    _check_folder(place)
-    path = str(place / "meeting")
+    path = str(Path(folder) / "meeting")
+    if len(os.fsencode(path)) > _MOST_PATH:
+        raise ArgumentError(f"the meeting: the socket {path} has a name of more than {_MOST_PATH} bytes")
+    _make_folder(Path(folder))
     if rank == 0:
         listener = socket.socket(socket.AF_UNIX)
         try:
-            os.unlink(path)  # of a job that ended
-        except FileNotFoundError:
-            pass
-        try:
+            Path(path).unlink(missing_ok=True)  # of a job that ended
             listener.bind(path)
         except OSError as error:
             listener.close()
