@@ -18,7 +18,7 @@ from pathlib import Path
 
 import choir
 import numpy as np
-from choir import _event, _family, _meet
+from choir import _create, _event, _family, _meet
 from ranks import run_program
 
 SECRET = b"0123456789abcdef"
@@ -388,6 +388,35 @@ with choir.from_environment(deadline=30) as comm:
             choir.from_gather(gather, 0, 2)
         with self.assertRaisesRegex(choir.ArgumentError, "gave 3 bytes"):
             choir.from_gather(lambda mine: b"123", 0, 2)
+
+    def test_one_is_refused(self):
+        """It says why, at once; the others are told that it has left."""
+        for refused in range(2):
+            said = [None] * 2
+
+            def make(rank):
+                settings = dict(options="none") if rank == refused else {}
+                try:
+                    choir.on_this_machine(rank, 2, folder, deadline=20, **settings).close()
+                except choir.ChoirError as error:
+                    said[rank] = error
+
+            with self.subTest(refused=refused), tempfile.TemporaryDirectory() as folder:
+                threads = [threading.Thread(target=make, args=(rank,)) for rank in range(2)]
+                for thread in threads:
+                    thread.start()
+                for thread in threads:
+                    thread.join()
+                self.assertIsInstance(said[refused], choir.ArgumentError)
+                self.assertRegex(str(said[refused]), "choir_comm_create: option")
+                self.assertRegex(str(said[1 - refused]), "the other process closed the connection")
+
+    def test_gather_that_raises_behind_a_failure(self):
+        """The failure is not lost: what the gather raised is its cause."""
+        status = unittest.mock.patch.object(_create.lib, "choir_comm_create", lambda *args: choir.Status.TRANSPORT)
+        with status, self.assertRaises(choir.TransportError) as caught:
+            choir.from_gather(lambda mine: {}["the caller's own"], 0, 2)
+        self.assertIsInstance(caught.exception.__cause__, KeyError)
 
 
 class Starts(unittest.TestCase):

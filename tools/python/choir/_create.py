@@ -17,7 +17,7 @@ from ._device import as_device
 from ._family import CommEvent, abort, make_config
 from ._library import check, check_made, lib, mpi
 from ._numbers import number
-from .errors import ArgumentError, error_of
+from .errors import ArgumentError, ChoirError, error_of
 
 _DEADLINE_S = 600.0
 
@@ -51,7 +51,7 @@ def _bootstrap(gather: Callable[[bytes], bytes], rank: int, size: int) -> Bootst
     return Bootstrap(ct.sizeof(Bootstrap), rank, size, GATHER(call), None)
 
 
-def _all_have_mpi(gather: Callable[[bytes], bytes], status: int) -> bool:
+def _all_have_mpi(gather: Callable[[bytes], bytes], status: int, failure: ChoirError) -> bool:
     """Behind a failed create: every process has libchoir-mpi, and failed for want of a network."""
     reason = b"\0"
     if status == Status.UNSUPPORTED:
@@ -60,7 +60,10 @@ def _all_have_mpi(gather: Callable[[bytes], bytes], status: int) -> bool:
             reason = b"\1"
         except ImportError:
             pass
-    return b"\0" not in gather(reason)
+    try:
+        return b"\0" not in gather(reason)
+    except Exception as error:
+        raise failure from error
 
 
 def from_gather(gather: Callable[[bytes], bytes], rank: int, size: int, device: Any = None, network: str = "auto",
@@ -85,10 +88,11 @@ def from_gather(gather: Callable[[bytes], bytes], rank: int, size: int, device: 
         if failure is None:
             check_made(status, lib.choir_comm_destroy, made.value)
         raise_pending()
-        if failure is not None and network == "auto" and size > 1 and _all_have_mpi(gather, status):
+        if failure is not None:
+            alone = status == Status.ARGUMENT  # refused before the first gather: the others may wait in it
+            if network == "none" or size == 1 or alone or not _all_have_mpi(gather, status, failure):
+                raise failure
             network = "mpi"
-        elif failure is not None:
-            raise failure
     if network == "mpi":
         atexit.unregister(_finalize_world)
         atexit.register(_finalize_world)
