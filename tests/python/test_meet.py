@@ -54,10 +54,21 @@ def meet(n, enter):
 
 
 class Store:
-    """What torch's stores do: get waits, and nothing is ever forgotten."""
+    """What torch's stores do: wait and get wait, and nothing is forgotten that is not deleted."""
 
     def __init__(self):
         self.values, self.changed, self.waits = {}, threading.Condition(), threading.Event()
+
+    def wait(self, keys, timeout):
+        with self.changed:
+            if not all(key in self.values for key in keys):
+                self.waits.set()
+            if not self.changed.wait_for(lambda: all(key in self.values for key in keys), timeout.total_seconds()):
+                raise RuntimeError("Timeout waiting for key")
+
+    def delete_key(self, key):
+        with self.changed:
+            return self.values.pop(key, None) is not None
 
     def set(self, key, value):
         with self.changed:
@@ -82,7 +93,7 @@ class Stores(unittest.TestCase):
         """Rank 0 asks first: it must not get what rank 1 said to the meeting before."""
         store = Store()
         for word in (b"old", b"new"):
-            mine, others = (_meet.StoreMeeting(store, rank, 2, "p") for rank in range(2))
+            mine, others = (_meet.StoreMeeting(store, rank, 2, "p", 30) for rank in range(2))
             got = []
             early = threading.Thread(target=lambda: got.append(mine.gather(b"mine, ")))
             early.start()
@@ -92,6 +103,53 @@ class Stores(unittest.TestCase):
             others.gather(word)
             early.join()
             self.assertEqual(got, [b"mine, " + word])
+
+    def make(self, store, n, **settings):
+        """A comm's size, or what was raised, of each of n ranks; settings are those of the last rank."""
+        said = [None] * n
+
+        def run(rank):
+            try:
+                with choir.from_store(store, rank, n, deadline=20, **(settings if rank == n - 1 else {})) as comm:
+                    said[rank] = comm.size
+            except choir.ChoirError as error:
+                said[rank] = error
+
+        threads = [threading.Thread(target=run, args=(rank,)) for rank in range(n)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return said
+
+    def test_deadline(self):
+        """Is the comm's, not the store's, and names the ranks."""
+        with self.assertRaisesRegex(choir.DeadlineError, "ranks 1, 2 did not come within 0.2 s"):
+            choir.from_store(Store(), 0, 3, deadline=0.2)
+
+    def test_store_that_fails(self):
+        store = Store()
+        store.wait = lambda keys, timeout: fail(RuntimeError("Connection reset by peer"))
+        with self.assertRaisesRegex(choir.TransportError, "the store: Connection reset"):
+            choir.from_store(store, 0, 2, deadline=20)
+
+    def test_keys(self):
+        """A meeting leaves what was told last, and the number of the ranks' meetings."""
+        store = Store()
+        for meetings in (1, 2):
+            self.assertEqual(self.make(store, 2), [2, 2])
+            self.assertLessEqual(len(store.values), 2 + 2 * meetings, store.values)
+        store.delete_key = lambda key: fail(RuntimeError("not supported"))
+        self.assertEqual(self.make(store, 2), [2, 2])
+
+    def test_one_is_refused(self):
+        """The others are told that it has left; they meet again."""
+        store = Store()
+        said = self.make(store, 3, options="none")
+        self.assertIsInstance(said[2], choir.ArgumentError)
+        for error in said[:2]:
+            self.assertRegex(str(error), "the meeting: rank 2 has left it")
+        self.assertEqual(self.make(store, 3), [3, 3, 3])
 
 
 class Tcp(unittest.TestCase):
@@ -426,7 +484,7 @@ class Starts(unittest.TestCase):
         self.store = Store()
 
     def start(self, rank, size, **settings):
-        gather = _meet.StoreMeeting(self.store, rank, size, "p").gather
+        gather = _meet.StoreMeeting(self.store, rank, size, "p", 30).gather
         return choir.from_gather_start(gather, rank, size, deadline=30, **settings)
 
     def test_ranks_of_one_thread(self):

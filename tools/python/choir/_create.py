@@ -159,9 +159,10 @@ def over_tcp(rank: int, size: int, host: str, port: int, secret: str | bytes, de
 def from_store(store: Any, rank: int, size: int, device: Any = None, prefix: str = "choir", **settings: Any) -> Comm:
     """A comm of processes that share a torch.distributed Store.
 
-    All of the ranks make the comms of one prefix in the same order; tries that failed once they met count."""
+    All of the ranks make the comms of one prefix in the same order; tries that failed count.  The ranks wait for each
+    other until the deadline of the settings, not the store's."""
     _check_rank(rank, size)
-    with _meet.StoreMeeting(store, rank, size, prefix) as meeting:
+    with _meet.StoreMeeting(store, rank, size, prefix, _deadline(settings)) as meeting:
         return from_gather(meeting.gather, rank, size, device, **settings)
 
 

@@ -19,6 +19,7 @@ import stat
 import struct
 import threading
 import time
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Callable
 
@@ -29,6 +30,8 @@ _HELLO_S = 10.0  # for a newcomer to introduce itself
 _MOST_BYTES = 1 << 30
 _CLOSED = "the meeting: the other process closed the connection"
 MIN_SECRET = 16
+_HERE, _GONE = b"+", b"-"
+_LEAST_WAIT_S = 0.01  # a store takes 0 for no time-out at all
 _MOST_PATH = 107  # bytes of a Unix socket's name: unix(7)
 
 
@@ -116,6 +119,10 @@ class _Refused(TransportError):
     """Trying again does not help."""
 
 
+def _did_not_come(absent: list[int]) -> str:
+    return f"rank{'s' * (len(absent) > 1)} {', '.join(map(str, absent))} did not come"
+
+
 class Meeting:
     """An allgather over sockets.  ``gather(mine)`` gives the bytes of all ranks, in order.  A context manager."""
 
@@ -176,7 +183,7 @@ class Meeting:
             listener.settimeout(0.05)
             while (absent := sorted(set(range(1, self.size)) - set(arrived))) and not problem:
                 if time.monotonic() > self.until:
-                    raise self._late(f"rank{'s' * (len(absent) > 1)} {', '.join(map(str, absent))} did not come")
+                    raise self._late(_did_not_come(absent))
                 try:
                     sock = listener.accept()[0]
                 except (TimeoutError, socket.timeout):  # the same from Python 3.10 on
@@ -340,20 +347,58 @@ def over_unix(rank: int, size: int, folder: str | os.PathLike, deadline: float) 
 
 
 class StoreMeeting:
-    """The same over a torch.distributed Store."""
+    """The same over a torch.distributed Store.  What a rank tells begins with _HERE; one that has left says _GONE."""
 
-    def __init__(self, store: Any, rank: int, size: int, prefix: str) -> None:
+    def __init__(self, store: Any, rank: int, size: int, prefix: str, deadline: float) -> None:
         self.store, self.rank, self.size, self.prefix, self.turn = store, rank, size, prefix, 0
+        self.until = time.monotonic() + deadline
+        self.deadline = deadline
 
-    def gather(self, mine: bytes) -> bytes:
+    def _key(self, turn: int, rank: int) -> str:
+        return f"{self.prefix}/{turn}/{rank}"
+
+    def _tell(self, words: bytes) -> None:
         if self.turn == 0:  # what a store has stays there: the next meeting of the same prefix must not read it
             self.prefix += f"/{self.store.add(f'{self.prefix}/{self.rank}', 1)}"
         self.turn += 1
-        self.store.set(f"{self.prefix}/{self.turn}/{self.rank}", mine)
-        return b"".join(self.store.get(f"{self.prefix}/{self.turn}/{rank}") for rank in range(self.size))
+        self.store.set(self._key(self.turn, self.rank), words)
+
+    def _has_come(self, rank: int) -> bool:
+        """Waits, at most until the deadline; a store's own time-out has no class of its own."""
+        left = max(self.until - time.monotonic(), _LEAST_WAIT_S)
+        try:
+            self.store.wait([self._key(self.turn, rank)], timedelta(seconds=left))
+        except Exception as error:
+            if self.until - time.monotonic() > _LEAST_WAIT_S:
+                raise TransportError(f"the meeting: the store: {error}") from error
+            return False
+        return True
+
+    def gather(self, mine: bytes) -> bytes:
+        self._tell(_HERE + mine)
+        absent = [rank for rank in range(self.size) if not self._has_come(rank)]
+        if absent:
+            raise DeadlineError(f"the meeting: {_did_not_come(absent)} within {self.deadline:g} s")
+        said = [bytes(self.store.get(self._key(self.turn, rank))) for rank in range(self.size)]
+        if _GONE in said:
+            raise TransportError(f"the meeting: rank {said.index(_GONE)} has left it by an error: what does it say?")
+        self._forget(self.turn - 1)
+        return b"".join(one[1:] for one in said)
+
+    def _forget(self, turn: int) -> None:
+        """All have read what was told in a turn once all have told something in the next."""
+        if turn > 0:
+            try:
+                self.store.delete_key(self._key(turn, self.rank))
+            except (AttributeError, RuntimeError):  # a store that cannot
+                pass
 
     def __enter__(self) -> StoreMeeting:
         return self
 
-    def __exit__(self, *exc: object) -> None:
-        pass
+    def __exit__(self, kind: object, *exc: object) -> None:
+        if kind is not None:
+            try:
+                self._tell(_GONE)
+            except RuntimeError:  # the store is the error
+                pass
