@@ -49,8 +49,8 @@ class Launching(unittest.TestCase):
 
     def test_slurm_variables(self):
         each = "SLURM_PROCID={0} python docs/examples/launched.py"
-        self.check(f"{each.format(0)} & {each.format(1)}; wait", SLURM_NTASKS="2", MASTER_ADDR="127.0.0.1",
-                   MASTER_PORT=str(free_port()), CHOIR_SECRET="0123456789abcdef")  # fmt: skip
+        self.check(f"{each.format(0)} & {each.format(1)}; wait", SLURM_NTASKS="2", SLURM_STEP_ID="0",
+                   MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_port()), CHOIR_SECRET="0123456789abcdef")  # fmt: skip
 
     def test_variables_exist(self):
         """What the pages call variables are read by somebody."""

@@ -412,11 +412,18 @@ with choir.from_environment(deadline=30) as comm:
         self.assertEqual(sorted(got), [(0, f"rank {r} of 2 sum 3\n") for r in range(2)])
 
     def test_what_is_missing(self):
-        names = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "CHOIR_SECRET", "CHOIR_MEETING")
-        base = dict.fromkeys(names, None)
+        slurm = {"SLURM_PROCID": "0", "SLURM_NTASKS": "2"}
+        names = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "CHOIR_SECRET", "CHOIR_MEETING",
+                 *slurm, "SLURM_STEP_ID", "PMI_RANK", "PMI_SIZE")  # fmt: skip
         for env, words in (
             ({}, "neither RANK and WORLD_SIZE"),
             ({"PMI_RANK": "0", "PMI_SIZE": "2"}, "choir.world"),
+            (slurm, "without SLURM_STEP_ID"),
+            (dict(slurm, SLURM_STEP_ID="0"), "MASTER_ADDR is not set"),
+            (dict(slurm, SLURM_STEP_ID="0", PMI_RANK="0", PMI_SIZE="2"), "MASTER_ADDR is not set"),
+            (dict(slurm, SLURM_STEP_ID="0", PMI_RANK="1", PMI_SIZE="2"), "choir.world"),
+            (dict(slurm, SLURM_STEP_ID="0", PMI_RANK="0", PMI_SIZE="4"), "choir.world"),
+            (dict(slurm, PMI_RANK="0", PMI_SIZE="2"), "choir.world"),
             ({"RANK": "2", "WORLD_SIZE": "2"}, "no rank 2 of 2"),
             ({"RANK": "x", "WORLD_SIZE": "2"}, "not two numbers"),
             ({"RANK": "0", "WORLD_SIZE": "2"}, "MASTER_ADDR is not set"),
@@ -425,7 +432,7 @@ with choir.from_environment(deadline=30) as comm:
               "CHOIR_SECRET": SECRET.decode()}, "port is 65536"),
         ):
             with self.subTest(env=env), unittest.mock.patch.dict(os.environ):
-                for name in base:
+                for name in names:
                     os.environ.pop(name, None)
                 os.environ.update(env)
                 with self.assertRaisesRegex(choir.ArgumentError, words):

@@ -171,30 +171,43 @@ def _check_rank(rank: int, size: int) -> None:
         raise ArgumentError(f"there is no rank {rank} of {size}")
 
 
-_RANKS = (("RANK", "WORLD_SIZE"), ("SLURM_PROCID", "SLURM_NTASKS"))
+_SLURM = ("SLURM_PROCID", "SLURM_NTASKS")
+_STEP = "SLURM_STEP_ID"  # of a process that srun has started; a batch script has none
 _MPI_RANKS = (("PMI_RANK", "PMI_SIZE"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"))
 
 
-def _rank_of_environment() -> tuple[int, int]:
+def _numbers(rank: str, size: str) -> tuple[int, int] | None:
+    """What the two variables say, None if they are not both there."""
     env = os.environ
-    for rank, size in _RANKS:
-        if rank in env and size in env:
-            try:
-                found = int(env[rank]), int(env[size])
-            except ValueError:
-                raise ArgumentError(f"{rank}={env[rank]}, {size}={env[size]}: not two numbers") from None
-            _check_rank(*found)
-            return found
-    for rank, size in _MPI_RANKS:
-        if rank in env and size in env:
-            raise ArgumentError(f"{rank} and {size} are an MPI launcher's: choir.world() is for those")
-    raise ArgumentError("the environment has neither RANK and WORLD_SIZE nor SLURM_PROCID and SLURM_NTASKS")
+    if rank not in env or size not in env:
+        return None
+    try:
+        return int(env[rank]), int(env[size])
+    except ValueError:
+        raise ArgumentError(f"{rank}={env[rank]}, {size}={env[size]}: not two numbers") from None
+
+
+def _rank_of_environment() -> tuple[int, int]:
+    found = _numbers("RANK", "WORLD_SIZE")
+    if found is None:
+        slurm = _numbers(*_SLURM)
+        found = slurm if _STEP in os.environ else None
+        for rank, size in _MPI_RANKS:
+            mpi_says = _numbers(rank, size)
+            if mpi_says not in (None, found):  # mpiexec's processes inherit the variables of one process of Slurm's
+                raise ArgumentError(f"{rank} and {size} are an MPI launcher's: choir.world() is for those")
+        if found is None and slurm is not None:
+            raise ArgumentError(f"{_SLURM[0]} is there without {_STEP}: srun starts a process for each rank")
+    if found is None:
+        raise ArgumentError("the environment has neither RANK and WORLD_SIZE nor SLURM_PROCID and SLURM_NTASKS")
+    _check_rank(*found)
+    return found
 
 
 def from_environment(device: Any = None, **settings: Any) -> Comm:
     """A comm of the processes that a launcher started.
 
-    RANK and WORLD_SIZE (or Slurm's SLURM_PROCID and SLURM_NTASKS) say who this is.  The processes meet
+    RANK and WORLD_SIZE (or SLURM_PROCID and SLURM_NTASKS of srun's processes) say who this is.  The processes meet
 
     - in the folder CHOIR_MEETING, which ``python -m choir`` sets: one machine;
     - in torchrun's own store, under torchrun;
