@@ -484,6 +484,32 @@ with choir.from_environment(deadline=30) as comm:
         self.assertIsInstance(caught.exception.__cause__, KeyError)
 
 
+class World(unittest.TestCase):
+    """choir.world() with a libchoir-mpi that fails."""
+
+    LIBRARY = unittest.mock.Mock()
+    LIBRARY.choir_comm_create_world.return_value = LIBRARY.choir_finalize_world.return_value = choir.Status.TRANSPORT
+
+    def test_finalise_at_exit(self):
+        """Once for however many calls, also of those that failed."""
+        registered = []
+        exits = unittest.mock.Mock(register=registered.append, unregister=lambda one: one in registered and
+                                   registered.remove(one))  # fmt: skip
+        with unittest.mock.patch.multiple(_create, mpi=lambda: self.LIBRARY, atexit=exits):
+            for _ in range(2):
+                with self.assertRaises(choir.TransportError):
+                    choir.world()
+        self.assertEqual(registered, [_create._finalize_world])
+
+    def test_finalise_that_fails(self):
+        """Its sentence is logged: without a handler logging prints it."""
+        last = unittest.mock.patch.object(_create.lib, "choir_last_error", lambda: b"choir_finalize_world: one is dead")
+        with unittest.mock.patch.object(_create, "mpi", lambda: self.LIBRARY), last:
+            with self.assertLogs("choir", "ERROR") as logged:
+                _create._finalize_world()
+        self.assertEqual(logged.output, ["ERROR:choir:choir_finalize_world: one is dead"])
+
+
 class Starts(unittest.TestCase):
     """choir.from_gather_start: one thread makes the comms of several ranks, whose gathers wait for each other."""
 

@@ -30,8 +30,9 @@ def rank():
 
 def main(mpiexec):
     command = [mpiexec, "-n", "2", sys.executable, __file__, "rank"]
-    out = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
-    assert sorted(out.splitlines()) == ["rank 0 of 2: 3", "rank 1 of 2: 3"], out
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
+    assert sorted(done.stdout.splitlines()) == ["rank 0 of 2: 3", "rank 1 of 2: 3"], done.stdout
+    assert "choir" not in done.stderr, done.stderr
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes as ct
+import logging
 import os
 import sys
 from typing import Any, Callable, Sequence
@@ -94,8 +95,7 @@ def from_gather(gather: Callable[[bytes], bytes], rank: int, size: int, device: 
                 raise failure
             network = "mpi"
     if network == "mpi":
-        atexit.unregister(_finalize_world)
-        atexit.register(_finalize_world)
+        _finalize_at_exit()
         check_made(mpi().choir_comm_create_gather(*args), lib.choir_comm_destroy, made.value)
     return Comm(made.value or 0, devices)
 
@@ -257,16 +257,30 @@ def _from_mpi(create: Callable[..., int], parent: tuple, device: Any, settings: 
 def world(device: Any = None, **settings: Any) -> Comm:
     """A comm of MPI's world: programs started by mpiexec.  Initialises MPI if nobody has; it needs libchoir-mpi."""
     library = mpi()
-    comm = _from_mpi(library.choir_comm_create_world, (), device, settings)
+    _finalize_at_exit()
+    return _from_mpi(library.choir_comm_create_world, (), device, settings)
+
+
+def _finalize_at_exit() -> None:
+    """Once.  Before a create, which may start MPI and fail nevertheless."""
+    atexit.unregister(_finalize_world)
     atexit.register(_finalize_world)
-    return comm
+
+
+def _forget() -> None:
+    """MPI is that of the process before fork."""
+    atexit.unregister(_finalize_world)
+
+
+os.register_at_fork(after_in_child=_forget)
 
 
 def _finalize_world() -> None:
     from ._comm import _close_all
 
     _close_all()
-    mpi().choir_finalize_world()
+    if mpi().choir_finalize_world():  # nobody is there to catch it
+        logging.getLogger("choir").error("%s", lib.choir_last_error().decode(errors="replace"))
 
 
 def _mpi_handle(comm: Any) -> int:
