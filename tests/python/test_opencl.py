@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """PyOpenCL's arrays and buffers on the machine's device: kernels and collectives chained by events alone."""
 
+import os
 import sys
 import types
 import unittest
@@ -10,6 +11,7 @@ import choir
 import numpy as np
 import pyopencl as cl
 import pyopencl.array as cl_array
+from choir import _device
 from choir._arrays import operand
 from ranks import run_ranks
 
@@ -33,6 +35,24 @@ class OpenCL(unittest.TestCase):
         again = choir.Device.of_context(self.context, self.queue.device, memory_class="stage")
         self.assertEqual(again.memory_class, choir.MemoryClass.STAGE)
         self.assertIn("stage", repr(again))
+
+    def test_default_is_of_the_local_rank(self):
+        """Each rank of a machine has its own GPU."""
+        asked = []
+        names = ("LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID")
+        refuses = unittest.mock.patch.object(
+            _device.lib, "choir_device_create_default", lambda rank, out: asked.append(rank) or choir.Status.OPENCL
+        )
+        for env in ({}, {"LOCAL_RANK": "2"}, {"SLURM_LOCALID": "3"}, {"SLURM_LOCALID": "3", "MPI_LOCALRANKID": "4"},
+                    {"LOCAL_RANK": "", "MPI_LOCALRANKID": "5"}):  # fmt: skip
+            with unittest.mock.patch.dict(os.environ, env), refuses:
+                for name in set(names) - set(env):
+                    os.environ.pop(name, None)
+                with self.assertRaises(choir.OpenCLError):
+                    choir.threads(1, "default")
+        with refuses, self.assertRaises(choir.OpenCLError):
+            choir.Device.default(7)
+        self.assertEqual(asked, [0, 2, 3, 4, 5, 7])
 
     def test_arrays(self):
         def fn(comm):

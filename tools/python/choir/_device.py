@@ -5,12 +5,22 @@ from __future__ import annotations
 
 import ctypes as ct
 import json
+import os
 from typing import Any
 
 from ._abi import DeviceConfig, MemoryClass, ReduceWhere
 from ._arrays import address_of
 from ._library import check, check_made, lib, take_text
 from ._numbers import number
+
+
+#: of python -m choir and torchrun, MPICH's mpiexec, Slurm: mpiexec's processes inherit those of one of Slurm's
+_LOCAL_RANKS = ("LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID")
+
+
+def _local_rank() -> int:
+    found = (os.environ.get(name, "") for name in _LOCAL_RANKS)
+    return next((int(text) for text in found if text.isdigit()), 0)
 
 
 class Device:
@@ -28,9 +38,14 @@ class Device:
         return cls(made.value or 0)
 
     @classmethod
-    def default(cls, local_rank: int = 0) -> Device:
-        """The local_rank-th GPU of the machine, else a CPU device; CHOIR_DEVICE chooses another."""
+    def default(cls, local_rank: int | None = None) -> Device:
+        """The local_rank-th GPU of the machine, else a CPU device; CHOIR_DEVICE chooses another.
+
+        Left out: the launcher's, of LOCAL_RANK, MPI_LOCALRANKID or SLURM_LOCALID; 0 without one.
+        """
         made = ct.c_void_p()
+        if local_rank is None:
+            local_rank = _local_rank()
         status = lib.choir_device_create_default(number("local_rank", local_rank), ct.byref(made))
         check_made(status, lib.choir_device_destroy, made.value)
         return cls(made.value or 0)
@@ -88,7 +103,7 @@ def _config(memory_class: str, reduce: str) -> DeviceConfig:
 
 
 def as_device(what: Any) -> Device:
-    """A Device of what a comm is given: None (host memory), a Device, "host", "default", or an OpenCL queue."""
+    """A Device of what a comm is given: None (host memory), a Device, "host", "default" (this rank's), or a queue."""
     if what is None or what == "host":
         return Device.host()
     if isinstance(what, Device):
