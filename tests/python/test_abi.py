@@ -5,11 +5,13 @@ import ctypes as ct
 import os
 import re
 import subprocess
+import sys
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 
-from choir import _abi
+from choir import _abi, _library
 
 INCLUDE = Path(os.environ["CHOIR_TEST_INCLUDE"])
 HEADERS = [one for one in sorted((INCLUDE / "choir").glob("*.h")) if one.name not in ("plan.h", "transport.h")]
@@ -46,6 +48,37 @@ def run_c(lines):
         subprocess.run([os.environ["CHOIR_TEST_CC"], f"-I{INCLUDE}", str(source), "-o", str(binary)], check=True)
         out = subprocess.run([str(binary)], check=True, capture_output=True, text=True).stdout
     return {name: int(number) for name, number in (line.split() for line in out.splitlines())}
+
+
+class Version(unittest.TestCase):
+    def test_of_the_headers(self):
+        names = ("CHOIR_VERSION_MAJOR", "CHOIR_VERSION_MINOR")
+        self.assertEqual(dict(zip(names, _abi.VERSION)), run_c([(f'"{name}"', name) for name in names]))
+
+    def test_another_library(self):
+        library = unittest.mock.Mock(_name="libchoir.so.0")
+        major, minor = _abi.VERSION
+        library.choir_version.return_value = f"{major}.{minor}.99".encode()
+        _library._check_version(library)
+        for found in (f"{major}.{minor}0.0", f"{major}.{minor + 1}.0", f"{major + 1}.{minor}.0"):
+            library.choir_version.return_value = found.encode()
+            words = f"libchoir.so.0 is libchoir {found}, this package is of {major}.{minor}; CHOIR_LIBRARY"
+            with self.assertRaisesRegex(ImportError, words):
+                _library._check_version(library)
+
+    def test_at_import(self):
+        """A library that has every function and says another version."""
+        with tempfile.TemporaryDirectory() as folder:
+            source = Path(folder, "a.c")
+            names = set(_abi.PROTOTYPES) - {"choir_version"}
+            source.write_text('const char *choir_version(void) { return "99.0.0"; }\n'
+                              + "".join(f"void {name}(void) {{}}\n" for name in sorted(names)))  # fmt: skip
+            library = str(Path(folder, "libchoir.so.0"))
+            subprocess.run([os.environ["CHOIR_TEST_CC"], "-shared", "-fPIC", str(source), "-o", library], check=True)
+            done = subprocess.run([sys.executable, "-c", "import choir"], env=dict(os.environ, CHOIR_LIBRARY=folder),
+                                  capture_output=True, text=True)  # fmt: skip
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("is libchoir 99.0.0, this package is of ", done.stderr)
 
 
 class Numbers(unittest.TestCase):

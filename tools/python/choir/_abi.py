@@ -12,6 +12,10 @@ import enum
 from typing import Any
 
 
+#: of the headers: before 1.0 a minor version may change the interface
+VERSION = (0, 1)
+
+
 class Status(enum.IntEnum):
     """The outcome of a call."""
 

@@ -55,8 +55,19 @@ def _declare(library: ct.CDLL, prototypes: dict) -> None:
         function.argtypes = arguments
 
 
+def _check_version(library: ct.CDLL) -> None:
+    """A libchoir of another version would read the structures of this package otherwise."""
+    found = library.choir_version().decode()
+    if found.split(".")[:2] != [str(one) for one in _abi.VERSION]:
+        raise ImportError(
+            f"{library._name} is libchoir {found}, this package is of {'.'.join(map(str, _abi.VERSION))}; "
+            "CHOIR_LIBRARY=FOLDER names another"
+        )
+
+
 lib = _open(SONAME)
 _declare(lib, _abi.PROTOTYPES)
+_check_version(lib)
 _mpi: ct.CDLL | None = None
 
 
