@@ -147,6 +147,91 @@ class Refused(unittest.TestCase):
 
 
 class Alive(unittest.TestCase):
+    def in_flight(self, comms, call, *arrays):
+        """call(comm) of rank 0 returns its event: until it is complete none of the arrays can be resized."""
+        event = call(comms[0])
+        for one in arrays:
+            with self.assertRaises(BufferError):
+                one.extend(one)
+        call(comms[1])
+        event.wait()
+        for one in arrays:
+            one.extend(one)
+
+    def test_resized_in_flight(self):
+        """A bytearray or array.array that grows would move away from under the collective."""
+        with choir.threads(2, deadline=30) as comms:
+            for call in (
+                lambda comm: comm.allreduce(x[comm.rank], y[comm.rank], wait=False),
+                lambda comm: comm.allreduce(x[comm.rank], choir.View(y[comm.rank], "u8"), wait=False),
+                lambda comm: comm.allreduce_multi([(x[comm.rank], y[comm.rank])], wait=False),
+                lambda comm: comm.reduce_scatter_padded_multi([(x[comm.rank], y[comm.rank])], wait=False),
+                lambda comm: comm.allreduce_init(x[comm.rank], y[comm.rank]).start(wait=False),
+                lambda comm: choir.Sequence([comm.allreduce_init(x[comm.rank], y[comm.rank])]).start(wait=False),
+            ):
+                x, y = [bytearray(8) for _ in comms], [array.array("B", bytes(8)) for _ in comms]
+                self.in_flight(comms, call, x[0], y[0])
+            indices, rows = [array.array("q", [1]) for _ in comms], [array.array("f", [2]) for _ in comms]
+            self.in_flight(comms, lambda comm: comm.sparse_allreduce(indices[comm.rank], rows[comm.rank], wait=False),
+                           indices[0], rows[0])  # fmt: skip
+            states = [choir.TopK(comm, 4, density=0.5) for comm in comms]
+            x, y = ([array.array("f", [1, 2, 3, 4]) for _ in comms] for _ in range(2))
+            self.in_flight(comms, lambda comm: states[comm.rank].allreduce(x[comm.rank], y[comm.rank], wait=False),
+                           x[0], y[0])  # fmt: skip
+
+    def test_resized_in_a_group(self):
+        with choir.threads(2, deadline=30) as comms:
+            x = [bytearray(8) for _ in comms]
+            with choir.group():
+                for comm in comms:
+                    comm.allreduce(x[comm.rank])
+                with self.assertRaises(BufferError):
+                    x[0].append(1)
+            x[0].append(1)
+
+    def test_request_that_is_closed(self):
+        """It lets go of its arrays; a sequence and a call that was started go on to hold them."""
+        with choir.threads(2, deadline=30) as comms:
+            x = [bytearray([1]) for _ in comms]
+            requests = [comm.allreduce_init(x[comm.rank]) for comm in comms]
+            both = [choir.Sequence([one]) for one in requests]
+            event = both[0].start(wait=False)
+            with self.assertRaises(BufferError):
+                x[0].append(1)
+            both[1].start(wait=False)
+            event.wait()
+            for one in both + requests:
+                one.close()
+            x[0].append(1)
+            with comms[0].allreduce_init(x[0]) as request:
+                event = request.start(wait=False)
+            with self.assertRaises(BufferError):
+                x[0].append(1)
+            comms[1].allreduce(bytearray(2))
+            event.wait()
+            x[0].append(1)
+            self.assertEqual(x[0], bytearray([2, 1, 1]))
+
+    def test_resized_chunks(self):
+        """Those of chunks are in use as long as these are."""
+        with choir.threads(2, deadline=30) as comms:
+            shards, sends = [bytearray(2), bytearray(2)], [bytearray(4), bytearray(4)]
+            parts = choir.chunks.Chunks(shards)
+            choir.chunks.reduce_scatter(comms, sends, parts)
+            with self.assertRaises(BufferError):
+                shards[0].append(1)
+            sends[0].append(1)
+
+    def test_resized_pairs(self):
+        values, out = array.array("f", [3, 1, 2]), (array.array("q", [0]), array.array("f", [0]))
+        event = choir.pairs.select_top(values, 1, out, wait=False)
+        for one in (values, *out):
+            with self.assertRaises(BufferError):
+                one.append(1)
+        event.wait()
+        values.append(1)
+        self.assertEqual((out[0][0], out[1][0]), (0, 3))
+
     def test_arrays_of_dropped_events(self):
         """An array lives until its collective is complete, though the program holds neither."""
         with choir.threads(2) as comms:

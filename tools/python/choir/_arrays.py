@@ -42,9 +42,15 @@ _formats = {
 }  # fmt: skip
 
 
+class HeldBuffer(Buffer):
+    """A buffer that holds its array's export: while a call has it, a bytearray that is resized raises BufferError."""
+
+    export: Any = None
+
+
 @dataclass
 class Operand:
-    """An array as a call names it."""
+    """An array as a call names it.  Whoever starts a call holds the buffer until the call is complete."""
 
     __slots__ = ("buffer", "count", "dtype", "writable")
     buffer: Buffer
@@ -116,7 +122,8 @@ class View:
             raise ArgumentError(
                 f"choir.View: {count} elements from byte {self.offset_bytes} do not fit: {left} are left"
             )
-        buffer = Buffer(whole.buffer.kind, whole.buffer.base, whole.buffer.offset_bytes + self.offset_bytes)
+        buffer = HeldBuffer(whole.buffer.kind, whole.buffer.base, whole.buffer.offset_bytes + self.offset_bytes)
+        buffer.export = whole.buffer
         return Operand(buffer, count, int(self.dtype), whole.writable)
 
 
@@ -232,7 +239,9 @@ def _protocol(array: Any) -> Operand:
     _get_buffer(view, ct.byref(raw), 0)
     pointer = raw.buf
     _release_buffer(ct.byref(raw))
-    return Operand(Buffer(_HOST, pointer, 0), view.nbytes // view.itemsize, int(dtype), not view.readonly)
+    buffer = HeldBuffer(_HOST, pointer, 0)
+    buffer.export = view
+    return Operand(buffer, view.nbytes // view.itemsize, int(dtype), not view.readonly)
 
 
 def _opencl_memory(memory: Any, offset_bytes: int) -> Buffer:

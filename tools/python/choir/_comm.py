@@ -270,14 +270,16 @@ class Comm(Family, Persistent):
 
     def _padded(self, tensors: Iterable[Any], scatters: bool) -> tuple[Any, Any]:
         pairs = list(tensors)
+        buffers: list[Any] = []
         array = (Tensor * len(pairs))()
         for slot, (send, recv) in zip(array, pairs):
             a, b = _pair(send, recv)
+            buffers.append((a.buffer, b.buffer))
             count = a.count if scatters else b.count
             shorter, name = (b, "recv") if scatters else (a, "send")
             _at_least(shorter.count, -(-count // self.size), name)
             slot.send, slot.recv, slot.count, slot.dtype = a.buffer, b.buffer, count, a.dtype
-        return array, pairs
+        return array, (pairs, buffers)
 
     def allgatherv(self, send: Any, recv: Any, counts: Sequence[int], displacements: Sequence[int] | None = None,
                    wait: bool = True, **call: Any) -> Any:  # fmt: skip
@@ -429,7 +431,7 @@ class Comm(Family, Persistent):
         counts, dtypes, args, kept = self._sparse(indices, values, None, None, op, coalesce, wire)
         block, held = _call(**call) if call else (None, None)
         maker = _numpy_result(width) if make is None else _made_by(make)
-        event = SparseEvent((indices, values, kept, held), counts, dtypes, maker)
+        event = SparseEvent((indices, values, kept, held, args), counts, dtypes, maker)
         check(lib.choir_sparse_allreduce(*args, block, event._out))
         return event.wait() if wait else event
 
@@ -444,7 +446,7 @@ class Comm(Family, Persistent):
         block, held = _call(**call) if call else (None, None)
         made = ct.c_void_p()
         check_made(lib.choir_sparse_allreduce_init(*args, block, _byref(made)), lib.choir_request_free, made.value)
-        held = (indices, values, out_indices, out_values, kept, held)
+        held = (indices, values, out_indices, out_values, kept, held, args)
         return SparseRequest(made.value or 0, held, self, counts)
 
     def _sparse(self, indices: Any, values: Any, out_indices: Any, out_values: Any, op: Any, coalesce: str,
@@ -601,20 +603,21 @@ class Comm(Family, Persistent):
         return a, b
 
     def _go(self, fn: Any, args: tuple, held: Any, wait: bool, options: dict[str, Any]) -> Any:
+        """held: what must live as long as the call, beside the buffers in args."""
         if wait is REQUEST:
-            return self._init(getattr(lib, fn.__name__ + "_init"), args, held, options)
+            return self._init(getattr(lib, fn.__name__ + "_init"), args, (held, args), options)
         block = None
         if options:
             block, kept = _call(**options)
             held = (held, kept)
         if wait:
             if _group.depth:
-                _group.held.append(held)
+                _group.held.append((held, args))
             status = fn(*args, block, None)
             if status or pending:
                 check(status)
             return None
-        event = Event(held)
+        event = Event((held, args))
         check(fn(*args, block, _byref(event._cell)))
         return event
 
@@ -635,14 +638,16 @@ def _tensors(tensors: Iterable[Any], sends: int = 1, recvs: int = 1,
              written: Callable[[Any], bool] = lambda recv: True) -> tuple[Any, Any]:  # fmt: skip
     """A choir_tensor of each array; send and recv hold its count so many times.  written: is this recv?"""
     pairs = [one if isinstance(one, tuple) else (one, None) for one in tensors]
+    buffers: list[Any] = []
     array = (Tensor * len(pairs))()
     for slot, (send, recv) in zip(array, pairs):
         a, b = _pair(send, recv, written(recv))
+        buffers.append((a.buffer, b.buffer))
         count = b.count if sends > 1 else a.count
         _at_least(a.count, count * sends, "send")
         _at_least(b.count, count * recvs, "recv")
         slot.send, slot.recv, slot.count, slot.dtype = a.buffer, b.buffer, count, a.dtype
-    return array, pairs
+    return array, (pairs, buffers)
 
 
 _numpy_names = {

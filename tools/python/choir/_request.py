@@ -44,6 +44,7 @@ class Request:
         """Frees it; what was started goes on."""
         handle, self._handle = self._handle, 0
         lib.choir_request_free(handle)
+        self._held = None
 
     def __enter__(self) -> Request:
         return self
@@ -126,15 +127,17 @@ class Sequence:
         status = lib.choir_sequence_create(handles, len(handles), ct.byref(made))
         check_made(status, lib.choir_sequence_free, made.value)
         self._handle = made.value or 0
+        self._held = [one._held for one in self._requests]
 
     def start(self, wait: bool = True, **call: Any) -> Any:
         """Blocks, or returns an Event of the last one.  Takes after, deps and deadline."""
-        return self._requests[0]._comm._go(lib.choir_sequence_start, (self._handle,), self, wait, call)
+        return self._requests[0]._comm._go(lib.choir_sequence_start, (self._handle,), self._held, wait, call)
 
     def close(self) -> None:
         """Frees it; what was started goes on."""
         handle, self._handle = self._handle, 0
         lib.choir_sequence_free(handle)
+        self._held = []
 
     def __enter__(self) -> Sequence:
         return self

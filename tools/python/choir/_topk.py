@@ -102,34 +102,39 @@ class TopK:
             raise ArgumentError(
                 f"the gradient is {a.count} of {DType(a.dtype).name}, the state's {self.count} of {self.dtype.name}"
             )
-        out, room = TopkOut(struct_size=ct.sizeof(TopkOut)), ct.c_size_t(0)
+        out, room, buffers = TopkOut(struct_size=ct.sizeof(TopkOut)), ct.c_size_t(0), [a.buffer]
         if dense is not None or pairs is None:
             b = a if dense is None else operand(dense)
             _writable(b, self.dtype, "dense")
             _at_least(b.count, self.count, "dense")
             out.dense = b.buffer
+            buffers.append(b.buffer)
         if pairs is not None:
             ind, val = operand(pairs[0]), operand(pairs[1])
             _writable(ind, DType(ind.dtype), "pairs[0]")
             _writable(val, self.dtype, "pairs[1]")
             room.value = min(ind.count, val.count)
             out.ind, out.val, out.ind_dtype, out.pairs_p = ind.buffer, val.buffer, ind.dtype, ct.pointer(room)
+            buffers += [ind.buffer, val.buffer]
         if involved is not None:
             bits = operand(involved)
             _writable(bits, DType.U32, "involved")
             _at_least(bits.count, (self.count + 31) // 32, "involved")
             out.involved = bits.buffer
+            buffers.append(bits.buffer)
         if rank_pairs is not None:
             counts = operand(rank_pairs)
             _writable(counts, DType.U64, "rank_pairs")
             _at_least(counts.count, self._comm.size, "rank_pairs")
             out.rank_pairs_p = ct.cast(rank_pairs.ctypes.data, ct.POINTER(ct.c_size_t))
         block, kept = _call(**call) if call else (None, None)
-        event = TopKEvent((gradient, dense, pairs, involved, rank_pairs, indices, room, kept, self), pairs, room)
+        held = (gradient, dense, pairs, involved, rank_pairs, indices, room, kept, self, buffers)
+        event = TopKEvent(held, pairs, room)
         if indices is None:
             check(lib.choir_topk_allreduce(self._handle, a.buffer, ct.byref(out), block, event._out))
         else:
             own = operand(indices)
+            buffers.append(own.buffer)
             args = (self._handle, a.buffer, own.buffer, own.count, own.dtype, ct.byref(out))
             check(lib.choir_topk_allreduce_at(*args, block, event._out))
         return event.wait() if wait else event

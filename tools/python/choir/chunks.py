@@ -30,6 +30,7 @@ class Chunks:
         if not parts:
             raise ArgumentError("a tensor has one chunk at least")
         self.arrays, self.dtype = list(arrays), DType(parts[0].dtype)
+        self._buffers = [part.buffer for part in parts]
         self._chunks = (Chunk * len(parts))()
         at = 0
         for i, part in enumerate(parts):
@@ -58,10 +59,13 @@ def _go(comms: Sequence[Comm], fn: Any, args: tuple, held: Any, wait: bool, call
     return comms[0]._go(fn, (len(comms), handles, *args), (held, list(comms)), wait, call)
 
 
-def _buffers(comms: Sequence[Comm], arrays: Sequence[Any], count: int, dtype: int, what: str, writes: bool) -> Any:
+def _buffers(comms: Sequence[Comm], arrays: Sequence[Any], count: int, dtype: int, what: str,
+             writes: bool) -> tuple[Any, list[Buffer]]:  # fmt: skip
+    """An array of the buffers for C, and the buffers, which hold their arrays."""
     if len(arrays) != len(comms):
         raise ArgumentError(f"{what} has {len(arrays)} arrays, {len(comms)} are needed")
     made = (Buffer * len(arrays))()
+    buffers: list[Buffer] = []
     for i, one in enumerate(arrays):
         found = operand(one)
         if found.dtype != dtype:
@@ -70,7 +74,8 @@ def _buffers(comms: Sequence[Comm], arrays: Sequence[Any], count: int, dtype: in
             raise ArgumentError(f"{what}[{i}] cannot be written")
         _at_least(found.count, count, f"{what}[{i}]")
         made[i] = found.buffer
-    return made
+        buffers.append(found.buffer)
+    return made, buffers
 
 
 def _same_number(comms: Sequence[Comm], chunks: Chunks) -> None:
@@ -84,16 +89,16 @@ def reduce_scatter(comms: Sequence[Comm], sends: Sequence[Any], chunks: Chunks, 
     _same_number(comms, chunks)
     for i, one in enumerate(chunks.arrays):
         _writable(one, chunks.dtype, f"chunk {i}")
-    given = _buffers(comms, sends, chunks.count, chunks.dtype, "sends", False)
+    given, held = _buffers(comms, sends, chunks.count, chunks.dtype, "sends", False)
     args = (given, ct.byref(chunks._set), _op(op, *comms))
-    return _go(comms, lib.choir_chunks_reduce_scatter, args, (sends, chunks), wait, call)
+    return _go(comms, lib.choir_chunks_reduce_scatter, args, (sends, chunks, held), wait, call)
 
 
 def allgather(comms: Sequence[Comm], chunks: Chunks, recvs: Sequence[Any], wait: bool = True, **call: Any) -> Any:
     """recvs of every rank = the whole tensor."""
     _same_number(comms, chunks)
-    given = _buffers(comms, recvs, chunks.count, chunks.dtype, "recvs", True)
-    return _go(comms, lib.choir_chunks_allgather, (ct.byref(chunks._set), given), (recvs, chunks), wait, call)
+    given, held = _buffers(comms, recvs, chunks.count, chunks.dtype, "recvs", True)
+    return _go(comms, lib.choir_chunks_allgather, (ct.byref(chunks._set), given), (recvs, chunks, held), wait, call)
 
 
 def concat(comms: Sequence[Comm], chunks: Chunks, holder: int, recv: Any, wait: bool = True, **call: Any) -> Any:
@@ -112,7 +117,7 @@ def allreduce(comms: Sequence[Comm], sends: Sequence[Any], recvs: Sequence[Any] 
     if not sends:
         raise ArgumentError("sends is empty")
     first = operand(sends[0])
-    froms = _buffers(comms, sends, first.count, first.dtype, "sends", False)
-    tos = _buffers(comms, recvs, first.count, first.dtype, "recvs", True)
+    froms, from_held = _buffers(comms, sends, first.count, first.dtype, "sends", False)
+    tos, to_held = _buffers(comms, recvs, first.count, first.dtype, "recvs", True)
     args = (froms, tos, first.count, first.dtype, _op(op, *comms))
-    return _go(comms, lib.choir_allreduce_local, args, (sends, recvs), wait, call)
+    return _go(comms, lib.choir_allreduce_local, args, (sends, recvs, from_held, to_held), wait, call)

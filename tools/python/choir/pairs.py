@@ -74,7 +74,7 @@ def _go(fn: Any, device: Any, args: tuple, held: Any, finish: Callable[[], Any],
         op: Any = None) -> Any:  # fmt: skip
     block, kept = _call(**call) if call else (None, None)
     where = _device(device)
-    event = PairsEvent((held, kept, where), finish, op)
+    event = PairsEvent((held, kept, where, args), finish, op)
     check(fn(where._handle, *args, block, event._out))
     if event._operator is not None:
         event.add_done_callback(lambda _: event._end())
