@@ -9,7 +9,7 @@ Every call takes these too:
 
 after     OpenCL queues and events, and events of choir, or one of them: the collective starts when they are done (of a
           queue: what was enqueued there before the call)
-deps      the same, for those who keep them in a list
+deps      the same, but for bare numbers: those are cl_events here, and in after cl_command_queues
 deadline  seconds, from the moment those are done; left out, the comm's
 options   for instance "algorithm=ring"
 name      of the call, for messages
