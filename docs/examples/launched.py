@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""The program that docs/launching.md starts in many ways: says where its rank is, and sums over all ranks."""
+"""The program that docs/launching.md starts by each launcher: says where its rank is, and sums over all ranks."""
 
 import os
 
 import choir
 import numpy as np
 
-with choir.from_environment(deadline=60) as comm:
+# A launcher of MPI's tells the rank to MPI alone, all others tell it in RANK and WORLD_SIZE or Slurm's variables.
+by_mpi = "PMI_RANK" in os.environ and "RANK" not in os.environ
+with choir.world(deadline=60) if by_mpi else choir.from_environment(deadline=60) as comm:
     x = np.full(1000, comm.rank + 1.0)
     comm.allreduce(x)
     about = comm.describe()

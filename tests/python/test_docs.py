@@ -3,11 +3,13 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import unittest
 from pathlib import Path
 
+from test_launch import have_mpi
 from test_meet import free_port
 
 ROOT = Path(__file__).parents[2]
@@ -51,6 +53,12 @@ class Launching(unittest.TestCase):
         each = "SLURM_PROCID={0} python docs/examples/launched.py"
         self.check(f"{each.format(0)} & {each.format(1)}; wait", SLURM_NTASKS="2", SLURM_STEP_ID="0",
                    MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_port()), CHOIR_SECRET="0123456789abcdef")  # fmt: skip
+
+    @unittest.skipUnless(have_mpi() and shutil.which("mpiexec.mpich"), "there is no libchoir-mpi, or no mpiexec")
+    def test_mpiexec(self):
+        lines = [line for block in blocks("launching.md", "sh") for line in block.splitlines()]
+        (found,) = [line for line in lines if line.startswith("mpiexec") and "launched.py" in line]
+        self.check(found.replace(" python ", f" {sys.executable} "))
 
     def test_variables_exist(self):
         """What the pages call variables are read by somebody."""
