@@ -74,6 +74,21 @@ assert host_waits() >= 5, "no wait is counted"  # each loss is read
 sys.exit(status)
 """
 
+# Whose turn it is, without training.
+ORDER = """
+import sys
+sys.path[:0] = EXAMPLES
+import tinygrad_net
+
+order = []
+tinygrad_net.show_all_devices = lambda: None
+tinygrad_net.Itself = type("Itself", (), {"__init__": lambda self, devices: None})
+tinygrad_net.train = lambda net, given, turn: order.append(type(net).__name__) or (1.0, [0.0])
+sys.argv[1:] = ["--turns", "3"]
+assert tinygrad_net.main() == 0
+print(*order)
+"""
+
 ON_CPU = """
 import os
 os.environ.update(DEV="CPU", PARALLEL="0")
@@ -111,6 +126,13 @@ class Tinygrad(unittest.TestCase):
         status, out = run_program(program, 2, timeout=400, env=env)
         self.assertEqual(status, 0, out)
         self.assertIn("equal to the bit", out)
+
+    def test_net_takes_turns(self):
+        """Who trains first finds the machine as the other has left it."""
+        program = ORDER.replace("EXAMPLES", repr([str(EXAMPLE.parent)]))
+        status, out = run_program(program, timeout=100, env=dict(DEV="CL", PARALLEL="0", RANK="0", WORLD_SIZE="1"))
+        self.assertEqual(status, 0, out)
+        self.assertEqual(out.splitlines()[-1], "Choir Itself Alone Itself Choir Choir Itself")
 
 
 if __name__ == "__main__":
