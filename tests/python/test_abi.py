@@ -4,14 +4,15 @@
 import ctypes as ct
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
-import unittest.mock
 from pathlib import Path
 
 from choir import _abi, _library
+from test_launch import have_mpi
 
 INCLUDE = Path(os.environ["CHOIR_TEST_INCLUDE"])
 HEADERS = [one for one in sorted((INCLUDE / "choir").glob("*.h")) if one.name not in ("plan.h", "transport.h")]
@@ -56,15 +57,12 @@ class Version(unittest.TestCase):
         self.assertEqual(dict(zip(names, _abi.VERSION)), run_c([(f'"{name}"', name) for name in names]))
 
     def test_another_library(self):
-        library = unittest.mock.Mock(_name="libchoir.so.0")
         major, minor = _abi.VERSION
-        library.choir_version.return_value = f"{major}.{minor}.99".encode()
-        _library._check_version(library)
+        _library._check_version("libchoir.so.0", f"{major}.{minor}.99")
         for found in (f"{major}.{minor}0.0", f"{major}.{minor + 1}.0", f"{major + 1}.{minor}.0"):
-            library.choir_version.return_value = found.encode()
-            words = f"libchoir.so.0 is libchoir {found}, this package is of {major}.{minor}; CHOIR_LIBRARY"
+            words = f"libchoir.so.0 is of version {found}, this package of {major}.{minor}; CHOIR_LIBRARY"
             with self.assertRaisesRegex(ImportError, words):
-                _library._check_version(library)
+                _library._check_version("libchoir.so.0", found)
 
     def test_at_import(self):
         """A library that has every function and says another version."""
@@ -78,7 +76,20 @@ class Version(unittest.TestCase):
             done = subprocess.run([sys.executable, "-c", "import choir"], env=dict(os.environ, CHOIR_LIBRARY=folder),
                                   capture_output=True, text=True)  # fmt: skip
         self.assertEqual(done.returncode, 1)
-        self.assertIn("is libchoir 99.0.0, this package is of ", done.stderr)
+        self.assertIn("libchoir.so.0 is of version 99.0.0, this package of ", done.stderr)
+
+    @unittest.skipUnless(have_mpi(), "there is no libchoir-mpi")
+    def test_another_libchoir_mpi(self):
+        """The wheel's libchoir may be loaded with the system's libchoir-mpi."""
+        built = Path(os.environ["CHOIR_LIBRARY"])
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "libchoir.so.0").symlink_to(built / "libchoir.so.0")
+            shutil.copy(built / "libchoir-mpi.so.0", Path(folder, "libchoir-mpi.so.0.99.0"))
+            Path(folder, "libchoir-mpi.so.0").symlink_to("libchoir-mpi.so.0.99.0")
+            done = subprocess.run([sys.executable, "-c", "import choir; choir.world()"], capture_output=True, text=True,
+                                  env=dict(os.environ, CHOIR_LIBRARY=folder))  # fmt: skip
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("libchoir-mpi.so.0.99.0 is of version 0.99.0, this package of ", done.stderr)
 
 
 class Numbers(unittest.TestCase):

@@ -55,19 +55,18 @@ def _declare(library: ct.CDLL, prototypes: dict) -> None:
         function.argtypes = arguments
 
 
-def _check_version(library: ct.CDLL) -> None:
-    """A libchoir of another version would read the structures of this package otherwise."""
-    found = library.choir_version().decode()
+def _check_version(name: str, found: str) -> None:
+    """A library of another version would read the structures of this package otherwise."""
     if found.split(".")[:2] != [str(one) for one in _abi.VERSION]:
         raise ImportError(
-            f"{library._name} is libchoir {found}, this package is of {'.'.join(map(str, _abi.VERSION))}; "
+            f"{name} is of version {found}, this package of {'.'.join(map(str, _abi.VERSION))}; "
             "CHOIR_LIBRARY=FOLDER names another"
         )
 
 
 lib = _open(SONAME)
 _declare(lib, _abi.PROTOTYPES)
-_check_version(lib)
+_check_version(lib._name, lib.choir_version().decode())
 _mpi: ct.CDLL | None = None
 
 
@@ -77,6 +76,10 @@ def mpi() -> ct.CDLL:
     if _mpi is None:
         library = _open(MPI_SONAME)
         _declare(library, _abi.MPI_PROTOTYPES)
+        for path in loaded(MPI_SONAME):
+            found = path.rpartition(".so.")[2]
+            if found.count(".") == 2:  # it has no function that tells, but the file's own name does
+                _check_version(path, found)
         _mpi = library
     return _mpi
 
