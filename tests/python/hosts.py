@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Two hosts of hosts.sh, no launcher: rank 0 here, rank 1 on the other; MPI is chosen without being asked for.
+"""The hosts of hosts.sh, two or, for plain and torch, more; no launcher: rank 0 is here, each other rank on a host of
+its own; MPI is chosen without being asked for.
 
 usage: hosts.py [plain | torch [TURNS]]: so many starts one after another, each of which must end by itself within its
 time; hosts.py lightgbm ARGUMENT...: the example that compares trees; hosts.py lengths: which messages the ranks agree
@@ -61,13 +62,14 @@ def torch():
     import torch.distributed as dist
 
     dist.init_process_group("choir", "env://")
-    rank = dist.get_rank()
-    for group in (None, dist.new_group([0, 1]), dist.new_group([1])):
-        if group is dist.GroupMember.NON_GROUP_MEMBER:
+    rank, size = dist.get_rank(), dist.get_world_size()
+    for members in (list(range(size)), [0, size - 1], [1], [0, 1]):
+        group = dist.new_group(members)
+        if rank not in members:
             continue
         x = torch.full((1000,), rank + 1.0)
         dist.all_reduce(x, group=group)
-        assert x[0] == (3 if dist.get_world_size(group) == 2 else 2)
+        assert (x == sum(member + 1 for member in members)).all(), (members, x)
     about = dist.distributed_c10d._get_default_group().comm.describe()
     dist.barrier()
     dist.destroy_process_group()
@@ -111,14 +113,18 @@ def die(keyed):
 PROGRAMS = {
     "plain": plain, "torch": torch, "lengths": lengths, "die": lambda: die(False), "die_keyed": lambda: die(True),
 }  # fmt: skip
+SIZE = len(os.environ.get("HOSTS_LIST", "").split(","))
 APART = "processes 0 and 1 of one machine are in different network namespaces"
 
 
 def start(host, rank, port, program, log, settings_of_1):
     """program: the words of its command; log: a file for rank 0's."""
-    settings = dict(MASTER_ADDR="10.77.0.1", MASTER_PORT=str(port), WORLD_SIZE="2", CHOIR_SECRET="0123456789abcdef")
-    env = dict(os.environ, **settings, RANK=str(rank), OMP_NUM_THREADS="1")
-    env.update(settings_of_1 if rank else dict(CHOIR_LOG=f"warn:{log}", HOSTS_LOG=str(log)))
+    settings = dict(MASTER_ADDR="10.77.0.1", MASTER_PORT=str(port), WORLD_SIZE=str(SIZE), RANK=str(rank))
+    env = dict(os.environ, **settings, CHOIR_SECRET="0123456789abcdef", OMP_NUM_THREADS="1")
+    if rank == 0:
+        env.update(CHOIR_LOG=f"warn:{log}", HOSTS_LOG=str(log))
+    if rank == 1:
+        env.update(settings_of_1)
     command = f"exec {sys.executable} -W ignore {program}"
     return subprocess.Popen(
         [os.environ["HOSTS_RSH"], f"10.77.0.{host}", command], env=env, stdout=subprocess.PIPE, text=True
@@ -126,16 +132,17 @@ def start(host, rank, port, program, log, settings_of_1):
 
 
 def run(program, turn=0, status_of_1=0, **settings_of_1):
-    """What the two ranks said; rank 1 has some more settings in its environment."""
+    """What each rank said; rank 1 has some more settings in its environment."""
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
-        both = [start(rank + 1, rank, 29400 + turn % 1000, program, log, settings_of_1) for rank in range(2)]
+        port = 29400 + turn % 1000
+        all_of_them = [start(rank + 1, rank, port, program, log, settings_of_1) for rank in range(SIZE)]
         try:
-            said = [one.communicate(timeout=250)[0] for one in both]
+            said = [one.communicate(timeout=250)[0] for one in all_of_them]
         finally:
-            for one in both:
+            for one in all_of_them:
                 one.kill()
-    assert [one.returncode for one in both] == [0, status_of_1], (turn, said)
+    assert [one.returncode for one in all_of_them] == [0, status_of_1, *[0] * (SIZE - 2)], (turn, said)
     return said
 
 
@@ -145,7 +152,7 @@ def main(program, turns):
         began = time.monotonic()
         said = run(f"{__file__} {program} rank", turn)
         last = [one.splitlines()[-1] for one in said]
-        assert last == ["2 nodes by MPI"] * 2, (turn, said)
+        assert last == [f"{SIZE} nodes by MPI"] * SIZE, (turn, said)
         slowest = max(slowest, time.monotonic() - began)
     print(f"{turns} starts, the slowest took {slowest:.1f} s")
 

@@ -171,12 +171,31 @@ def sparse():
 
 def groups():
     r, n = dist.get_rank(), dist.get_world_size()
-    some = dist.new_group([0, n - 1])
-    x = torch.ones(3)
-    if r in (0, n - 1):
+    pending = dist.all_reduce(given(r), async_op=True)  # a group is made beside it
+    for members in ([0, n - 1], [1], [0, n - 1]):
+        some = dist.new_group(members)
+        if r not in members:
+            continue
+        assert (some.comm.rank, some.comm.size) == (members.index(r), len(members))
+        x = torch.full((3,), r + 1.0)
         dist.all_reduce(x, group=some)
-        assert torch.equal(x, torch.full((3,), 2.0))
+        assert torch.equal(x, torch.full((3,), sum(member + 1.0 for member in members)))
+        x = torch.full((3,), r)
+        dist.broadcast(x, members[-1], group=some)
+        assert torch.equal(x, torch.full((3,), members[-1]))
+    pending.wait()
     dist.barrier()
+
+
+def groups_of_gloo():
+    """Where the default group is gloo's, each group meets in the store."""
+    r, n = dist.get_rank(), dist.get_world_size()
+    for members in (list(range(n)), [0, n - 1]):
+        some = dist.new_group(members, backend="choir")
+        if r in members:
+            x = torch.ones(3)
+            dist.all_reduce(x, group=some)
+            assert torch.equal(x, torch.full((3,), len(members) * 1.0))
 
 
 def page():
@@ -240,6 +259,9 @@ def main(seconds):
         test()
         if rank == 0:
             print(test.__name__, "passed", flush=True)
+    dist.destroy_process_group()
+    dist.init_process_group("gloo", init_method=store + "1", rank=rank, world_size=size)
+    groups_of_gloo()
     dist.destroy_process_group()
     dist.init_process_group("choir", init_method=store + "2", rank=rank, world_size=size,
                             timeout=timedelta(seconds=seconds))  # fmt: skip

@@ -10,8 +10,11 @@ had happened.  An exception out of ``then`` is seen by all, so every future here
 
 from __future__ import annotations
 
+import itertools
+import struct
 import sys
 import threading
+from contextlib import suppress
 from datetime import timedelta
 from types import FrameType
 from typing import Any, Callable
@@ -24,7 +27,10 @@ from torch._C._distributed_c10d import _create_work_from_future
 from ._comm import Comm
 from ._create import from_store
 from ._event import Event, SparseEvent
+from ._family import live
+from ._meet import StoreMeeting
 from ._tensors import Operands, bytes_of, elements, flatten, joined, lengths, listed, put, unflatten
+from .errors import ChoirError
 
 _Op = dist.ReduceOp
 _OPS = [
@@ -108,6 +114,36 @@ def _as_work(future: torch.futures.Future) -> Any:
     return Work(future) if by_python else _create_work_from_future(future)
 
 
+_turns = itertools.count()
+_MEMBER = struct.Struct("<qq")
+
+
+def _default_comm() -> Comm | None:
+    """That of torch's default group, if it is choir's and of use."""
+    if not dist.is_initialized():
+        return None
+    comm = getattr(dist.distributed_c10d._get_default_group(), "comm", None)
+    if not isinstance(comm, Comm) or not comm._handle:
+        return None
+    with suppress(ChoirError):
+        comm.check()
+        return comm
+    return None
+
+
+def _comm_of(store: Any, rank: int, size: int, deadline: float) -> Comm:
+    """Made of the default group's comm, since MPI can be started once in a process; of the first group by the store."""
+    parent = _default_comm()
+    if dist.is_initialized():
+        mine = _MEMBER.pack(parent.rank if parent is not None else -1, next(_turns))
+        found = list(_MEMBER.iter_unpack(StoreMeeting(store, rank, size, "choir/members").gather(mine)))
+        ranks = [one for one, _ in found]
+        if parent is not None and min(ranks) >= 0:
+            name = "torch {}.{}".format(*found[0])  # the first member gives each name once
+            return parent.create_group(name, ranks, deadline=deadline)
+    return from_store(store, rank, size, prefix="choir", deadline=deadline, name="torch")
+
+
 def _chained(before: torch.futures.Future, events: list[Event], result: Any, after: Callable[[], Any] | None) -> Any:
     """A future behind ``before``: the events' errors, what ``after`` returns, or the result: Note [errors]."""
 
@@ -147,7 +183,7 @@ class ProcessGroupChoir(dist.ProcessGroup):
 
     def __init__(self, store: Any, rank: int, size: int, timeout: timedelta) -> None:
         super().__init__(rank, size)
-        self._comm = from_store(store, rank, size, prefix="choir", deadline=timeout.total_seconds(), name="torch")
+        self._comm = _comm_of(store, rank, size, timeout.total_seconds())
 
     @property
     def comm(self) -> Comm:
