@@ -96,6 +96,30 @@ def complex_moves():
     assert all(torch.equal(outs[p], mine(p)) for p in range(n))
 
 
+def coalesced():
+    """What torch 2's _coalescing_manager makes of its block; torch 1.13 has no such calls."""
+    r, n = dist.get_rank(), dist.get_world_size()
+    group = dist.distributed_c10d._get_default_group()
+    outs = [torch.zeros(n, 1000), torch.zeros(5, 2 * n).t(), torch.zeros(0), torch.zeros(n * 3, dtype=torch.cfloat)]
+    mine = [given(r), given(r, 10).reshape(2, 5), torch.zeros(0), torch.complex(given(r, 3), given(r + 1, 3))]
+    group.allgather_into_tensor_coalesced(outs, mine).wait()
+    assert all(torch.equal(outs[0][p], given(p)) for p in range(n))
+    assert torch.equal(outs[1], torch.cat([given(p, 10).reshape(2, 5) for p in range(n)]))
+    assert torch.equal(outs[3].imag, torch.cat([given(p + 1, 3) for p in range(n)]))
+    opts = dist.distributed_c10d.ReduceScatterOptions()
+    opts.reduceOp = dist.ReduceOp.MAX
+    outs = [torch.zeros(1000), torch.zeros(5, 2).t(), torch.zeros(0)]
+    whole = [torch.cat([given(r + p) for p in range(n)]), given(r, 10 * n).reshape(2 * n, 5), torch.zeros(0)]
+    group.reduce_scatter_tensor_coalesced(outs, whole, opts).wait()
+    assert torch.equal(outs[0], torch.stack([given(p + r) for p in range(n)]).max(0)[0])
+    most = torch.stack([given(p, 10 * n).reshape(2 * n, 5) for p in range(n)]).max(0)[0]
+    assert torch.equal(outs[1], most[2 * r : 2 * r + 2])
+    outs = [torch.zeros(0), torch.zeros(4)]
+    whole = [torch.zeros(0), torch.zeros(5 * n)]
+    refuses(f"input 1: {5 * n} elements, {4 * n}", group.reduce_scatter_tensor_coalesced, outs, whole)
+    refuses("2 elements, 1", group.allgather_into_tensor_coalesced, [torch.zeros(n)] * 2, [torch.zeros(1)])
+
+
 def refuses(words, call, *args, **named):
     try:
         call(*args, **named)
@@ -255,7 +279,7 @@ def main(seconds):
     page()
     store = f"file://{os.environ['CHOIR_MEETING']}/another"
     dist.init_process_group("choir", init_method=store, rank=rank, world_size=size, timeout=timedelta(seconds=30))
-    for test in (calls, complex_moves, refused, messages, time_out, sparse, groups, ddp):
+    for test in (calls, complex_moves, coalesced, refused, messages, time_out, sparse, groups, ddp):
         test()
         if rank == 0:
             print(test.__name__, "passed", flush=True)

@@ -273,6 +273,16 @@ class ProcessGroupChoir(dist.ProcessGroup):
         event = self._comm.reduce_scatter(operands.take(whole, False), operands.take(output), op=op, wait=False)
         return _work(event, [output], operands.store)
 
+    def reduce_scatter_tensor_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
+        """_reduce_scatter_base of each of a list, as one call; torch 2's _coalescing_manager makes it."""
+        operands, given = Operands(), listed(inputs)
+        op = _reduction(opts, *given, *outputs)
+        _same(len(outputs), len(given), "the outputs of a coalesced reduce_scatter")
+        for number, (whole, output) in enumerate(zip(given, outputs)):
+            _same(whole.numel(), self._comm.size * output.numel(), f"reduce_scatter's input {number}")
+        pairs = [(operands.take(whole, False), operands.take(output)) for whole, output in zip(given, outputs)]
+        return _work(self._comm.reduce_scatter_multi(pairs, op=op, wait=False), outputs, operands.store)
+
     # ---- data that moves ----
 
     def broadcast(self, tensors: Any, opts: Any = None) -> Any:
@@ -305,6 +315,13 @@ class ProcessGroupChoir(dist.ProcessGroup):
         operands = Operands()
         event = self._comm.allgather(operands.take(tensor, False), operands.take(output), wait=False)
         return _work(event, [output], operands.store)
+
+    def allgather_into_tensor_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
+        """_allgather_base of each of a list, as one call; torch 2's _coalescing_manager makes it."""
+        operands, given = Operands(), listed(inputs)
+        _same(len(outputs), len(given), "the outputs of a coalesced allgather")
+        pairs = [(operands.take(one, False), operands.take(output)) for one, output in zip(given, outputs)]
+        return _work(self._comm.allgather_multi(pairs, wait=False), outputs, operands.store)
 
     def alltoall_base(self, output: torch.Tensor, tensor: torch.Tensor, output_sizes: Any, input_sizes: Any,
                       opts: Any = None) -> Any:  # fmt: skip
