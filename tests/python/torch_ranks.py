@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
 """A rank of test_torch: every c10d call against what torch's own arithmetic says, and DDP against gloo."""
 
+import gc
 import os
 import re
 import sys
+import threading
 from datetime import timedelta
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from torch import nn
 
 import choir
 import choir.torch  # noqa: F401  registers the backend
+from choir._family import live
 
 PAGE = Path(__file__).parents[2] / "docs" / "torch.md"
 
@@ -211,6 +214,46 @@ def groups():
     dist.barrier()
 
 
+def closings():
+    """Ends the threads that close comms."""
+    for thread in threading.enumerate():
+        if thread.name == "choir closes":
+            thread.join()
+
+
+def dropped():
+    """The comm of a group that was destroyed and is named no more is closed, behind its calls in flight."""
+    r, n = dist.get_rank(), dist.get_world_size()
+    gc.collect()
+    closings()
+    before = set(live)
+    for _ in range(3):
+        some = dist.new_group([0, n - 1])
+        if r in (0, n - 1):
+            dist.all_reduce(torch.ones(3), group=some)
+            dist.destroy_process_group(some)
+        del some
+    closings()
+    assert live == before, (live, before)
+    some = dist.new_group([0, n - 1])
+    if r == n - 1:
+        got, comm = torch.zeros(3), some.comm
+        work = dist.irecv(got, 0, group=some)
+        dist.destroy_process_group(some)
+        del some
+        closings()
+        assert comm in live, "closed before its call has ended"
+        dist.barrier()
+        work.wait()
+        assert torch.equal(got, torch.ones(3))
+        while comm in live:  # the library's thread is the last to name the group, and has another close it
+            closings()
+    else:
+        dist.barrier()
+        if r == 0:
+            dist.isend(torch.ones(3), n - 1, group=some).wait()
+
+
 def groups_of_gloo():
     """Where the default group is gloo's, each group meets in the store."""
     r, n = dist.get_rank(), dist.get_world_size()
@@ -279,7 +322,7 @@ def main(seconds):
     page()
     store = f"file://{os.environ['CHOIR_MEETING']}/another"
     dist.init_process_group("choir", init_method=store, rank=rank, world_size=size, timeout=timedelta(seconds=30))
-    for test in (calls, complex_moves, coalesced, refused, messages, time_out, sparse, groups, ddp):
+    for test in (calls, complex_moves, coalesced, refused, messages, time_out, sparse, groups, dropped, ddp):
         test()
         if rank == 0:
             print(test.__name__, "passed", flush=True)

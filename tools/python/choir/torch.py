@@ -14,6 +14,7 @@ import itertools
 import struct
 import sys
 import threading
+import weakref
 from contextlib import suppress
 from datetime import timedelta
 from types import FrameType
@@ -144,38 +145,30 @@ def _comm_of(store: Any, rank: int, size: int, deadline: float) -> Comm:
     return from_store(store, rank, size, prefix="choir", deadline=deadline, name="torch")
 
 
-def _chained(before: torch.futures.Future, events: list[Event], result: Any, after: Callable[[], Any] | None) -> Any:
-    """A future behind ``before``: the events' errors, what ``after`` returns, or the result: Note [errors]."""
+def _chained(before: torch.futures.Future, event: Event, result: Any, after: Callable[[], Any] | None) -> Any:
+    """A future behind ``before``: the event's error, what ``after`` returns, or the result: Note [errors]."""
 
     def finish(_: torch.futures.Future) -> Any:
-        for event in events:
-            error = event.exception()
-            if error is not None:
-                raise error
+        error = event.exception()
+        if error is not None:
+            raise error
         given = after() if after is not None else None
         return result if given is None else given
 
     return before.then(finish)
 
 
-def _work(event: Event, result: Any, after: Callable[[], Any] | None = None, *more: Event) -> Any:
-    """A work that ends with the event, and with more of them."""
-    events = [event, *more]
-    ended: torch.futures.Future = torch.futures.Future()
-    future = _chained(ended, events, result, after)
-    left = [len(events)]
-    lock = threading.Lock()
+def _close_aside(comm: Comm) -> None:
+    """Closes the comm on a thread of its own: who names the group last may be a thread of the library, inside which no
+    comm is closed."""
 
-    def done(_: Event) -> None:
-        with lock:
-            left[0] -= 1
-            last = left[0] == 0
-        if last:
-            ended.set_result(None)
+    def close() -> None:
+        with suppress(ChoirError):
+            comm.close()
 
-    for one in events:
-        one.add_done_callback(done)
-    return _as_work(future)
+    if comm in live:  # it is neither closed yet nor that of the process before fork
+        with suppress(RuntimeError):  # the interpreter ends, and closes all comms itself
+            threading.Thread(target=close, name="choir closes").start()
 
 
 class ProcessGroupChoir(dist.ProcessGroup):
@@ -184,10 +177,12 @@ class ProcessGroupChoir(dist.ProcessGroup):
     def __init__(self, store: Any, rank: int, size: int, timeout: timedelta) -> None:
         super().__init__(rank, size)
         self._comm = _comm_of(store, rank, size, timeout.total_seconds())
+        # torch 1 destroys a group by naming it no more.
+        weakref.finalize(self, _close_aside, self._comm).atexit = False
 
     @property
     def comm(self) -> Comm:
-        """The comm below."""
+        """The comm below, which is closed when the group is destroyed and nobody names it any more."""
         return self._comm
 
     def getBackendName(self) -> str:  # noqa: N802 - torch's name
@@ -214,6 +209,17 @@ class ProcessGroupChoir(dist.ProcessGroup):
     def abort(self) -> None:
         self._comm.abort()
 
+    def _work(self, event: Event, result: Any, after: Callable[[], Any] | None = None) -> Any:
+        """A work that ends with the event, which keeps the group, and so its comm, until then."""
+        ended: torch.futures.Future = torch.futures.Future()
+        future = _chained(ended, event, result, after)
+
+        def done(_: Event, group: ProcessGroupChoir = self) -> None:
+            ended.set_result(None)
+
+        event.add_done_callback(done)
+        return _as_work(future)
+
     # ---- reductions ----
 
     def allreduce(self, tensors: Any, opts: Any = None) -> Any:
@@ -222,7 +228,7 @@ class ProcessGroupChoir(dist.ProcessGroup):
         if tensor.is_sparse:
             return self._allreduce_sparse(tensor, op)
         operands = Operands()
-        return _work(self._comm.allreduce(operands.take(tensor), op=op, wait=False), [tensor], operands.store)
+        return self._work(self._comm.allreduce(operands.take(tensor), op=op, wait=False), [tensor], operands.store)
 
     def _allreduce_sparse(self, tensor: torch.Tensor, op: str) -> Any:
         indices, values = tensor._indices(), tensor._values().detach().contiguous()
@@ -242,20 +248,20 @@ class ProcessGroupChoir(dist.ProcessGroup):
                 tensor.copy_(result._coalesced_(True))
             return [tensor]
 
-        return _work(event, None, store)
+        return self._work(event, None, store)
 
     def allreduce_coalesced(self, tensors: Any, opts: Any = None) -> Any:
         given, operands = listed(tensors), Operands()
         taken = [operands.take(one) for one in given]
         event = self._comm.allreduce_multi(taken, op=_reduction(opts, *given), wait=False)
-        return _work(event, given, operands.store)
+        return self._work(event, given, operands.store)
 
     def reduce(self, tensors: Any, opts: Any = None) -> Any:
         (tensor,) = listed(tensors)
         operands = Operands()
         op, root = _reduction(opts, tensor), _option(opts, "rootRank", 0)
         event = self._comm.reduce(operands.take(tensor), op=op, root=root, wait=False)
-        return _work(event, [tensor], operands.store)
+        return self._work(event, [tensor], operands.store)
 
     def reduce_scatter(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
         (output,), (parts,) = listed(outputs), inputs
@@ -271,7 +277,7 @@ class ProcessGroupChoir(dist.ProcessGroup):
         op = _reduction(opts, output, whole)
         _same(whole.numel(), self._comm.size * output.numel(), "reduce_scatter's input")
         event = self._comm.reduce_scatter(operands.take(whole, False), operands.take(output), op=op, wait=False)
-        return _work(event, [output], operands.store)
+        return self._work(event, [output], operands.store)
 
     def reduce_scatter_tensor_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
         """_reduce_scatter_base of each of a list, as one call; torch 2's _coalescing_manager makes it."""
@@ -281,7 +287,7 @@ class ProcessGroupChoir(dist.ProcessGroup):
         for number, (whole, output) in enumerate(zip(given, outputs)):
             _same(whole.numel(), self._comm.size * output.numel(), f"reduce_scatter's input {number}")
         pairs = [(operands.take(whole, False), operands.take(output)) for whole, output in zip(given, outputs)]
-        return _work(self._comm.reduce_scatter_multi(pairs, op=op, wait=False), outputs, operands.store)
+        return self._work(self._comm.reduce_scatter_multi(pairs, op=op, wait=False), outputs, operands.store)
 
     # ---- data that moves ----
 
@@ -289,7 +295,7 @@ class ProcessGroupChoir(dist.ProcessGroup):
         (tensor,) = listed(tensors)
         operands = Operands()
         event = self._comm.broadcast(operands.take(tensor), root=_option(opts, "rootRank", 0), wait=False)
-        return _work(event, [tensor], operands.store)
+        return self._work(event, [tensor], operands.store)
 
     def allgather(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
         (parts,), (tensor,) = outputs, listed(inputs)
@@ -298,7 +304,7 @@ class ProcessGroupChoir(dist.ProcessGroup):
         mine = Operands().take(tensor, False)
         whole = torch.empty((len(parts), *mine.shape), dtype=mine.dtype)
         event = self._comm.allgather(mine, whole, wait=False)
-        return _work(event, outputs, lambda: put(parts, whole))
+        return self._work(event, outputs, lambda: put(parts, whole))
 
     def allgather_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
         """The tensors of a list as one call; outputs: a list of such tensors for each rank."""
@@ -309,19 +315,19 @@ class ProcessGroupChoir(dist.ProcessGroup):
             for rank, parts in enumerate(outputs):
                 put(parts, [whole[rank] for whole in wholes])
 
-        return _work(self._comm.allgather_multi(list(zip(mine, wholes)), wait=False), outputs, store)
+        return self._work(self._comm.allgather_multi(list(zip(mine, wholes)), wait=False), outputs, store)
 
     def _allgather_base(self, output: torch.Tensor, tensor: torch.Tensor, opts: Any = None) -> Any:
         operands = Operands()
         event = self._comm.allgather(operands.take(tensor, False), operands.take(output), wait=False)
-        return _work(event, [output], operands.store)
+        return self._work(event, [output], operands.store)
 
     def allgather_into_tensor_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
         """_allgather_base of each of a list, as one call; torch 2's _coalescing_manager makes it."""
         operands, given = Operands(), listed(inputs)
         _same(len(outputs), len(given), "the outputs of a coalesced allgather")
         pairs = [(operands.take(one, False), operands.take(output)) for one, output in zip(given, outputs)]
-        return _work(self._comm.allgather_multi(pairs, wait=False), outputs, operands.store)
+        return self._work(self._comm.allgather_multi(pairs, wait=False), outputs, operands.store)
 
     def alltoall_base(self, output: torch.Tensor, tensor: torch.Tensor, output_sizes: Any, input_sizes: Any,
                       opts: Any = None) -> Any:  # fmt: skip
@@ -330,14 +336,14 @@ class ProcessGroupChoir(dist.ProcessGroup):
         sends = elements(input_sizes, send, self._comm.size)
         recvs = elements(output_sizes, recv, self._comm.size)
         if not output_sizes and not input_sizes:
-            return _work(self._comm.alltoall(send, recv, wait=False), [output], operands.store)
-        return _work(self._comm.alltoallv(send, sends, recv, recvs, wait=False), [output], operands.store)
+            return self._work(self._comm.alltoall(send, recv, wait=False), [output], operands.store)
+        return self._work(self._comm.alltoallv(send, sends, recv, recvs, wait=False), [output], operands.store)
 
     def alltoall(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
         send, recvs = joined(inputs, outputs[0]), lengths(outputs)
         recv = torch.empty(sum(recvs), dtype=send.dtype)
         event = self._comm.alltoallv(send, lengths(inputs), recv, recvs, wait=False)
-        return _work(event, outputs, lambda: put(outputs, recv.split(recvs)))
+        return self._work(event, outputs, lambda: put(outputs, recv.split(recvs)))
 
     def gather(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
         """The root's block of an alltoallv in which the others receive nothing."""
@@ -348,7 +354,7 @@ class ProcessGroupChoir(dist.ProcessGroup):
         recv = torch.empty(sum(recvs), dtype=send.dtype)
         sends = [send.numel() if rank == root else 0 for rank in range(self._comm.size)]
         event = self._comm.alltoallv(send, sends, recv, recvs, wait=False)
-        return _work(event, outputs, lambda: put(parts, recv.split(recvs)))
+        return self._work(event, outputs, lambda: put(parts, recv.split(recvs)))
 
     def scatter(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
         """The root sends, the others send nothing."""
@@ -359,20 +365,20 @@ class ProcessGroupChoir(dist.ProcessGroup):
         sends = lengths(parts) or [0] * self._comm.size
         recvs = [recv.numel() if rank == root else 0 for rank in range(self._comm.size)]
         event = self._comm.alltoallv(send, sends, recv, recvs, wait=False)
-        return _work(event, [output], operands.store)
+        return self._work(event, [output], operands.store)
 
     def barrier(self, opts: Any = None) -> Any:
-        return _work(self._comm.barrier(wait=False), [])
+        return self._work(self._comm.barrier(wait=False), [])
 
     def send(self, tensors: Any, dest: int, tag: int = 0) -> Any:
         (tensor,) = listed(tensors)
-        return _work(self._comm.send(bytes_of(tensor), dest, tag=tag, wait=False), [tensor])
+        return self._work(self._comm.send(bytes_of(tensor), dest, tag=tag, wait=False), [tensor])
 
     def recv(self, tensors: Any, source: int, tag: int = 0) -> Any:
         (tensor,) = listed(tensors)
         operands = Operands()
         data = bytes_of(operands.take(tensor))
-        return _work(self._comm.recv(data, source, tag=tag, wait=False), [tensor], operands.store)
+        return self._work(self._comm.recv(data, source, tag=tag, wait=False), [tensor], operands.store)
 
     # Newer names of the same calls.
     def all_gather_single(self, output: torch.Tensor, tensor: torch.Tensor, opts: Any = None) -> Any:
