@@ -14,6 +14,8 @@ if grep -rlIF -e "$build" -e "$work/first" "$prefix"; then
 	echo "^ holds a path of the build"
 	exit 1
 fi
+# What the Python package needs beside libchoir, which it finds there.
+ldd "$prefix/$libdir/libchoir-lightgbm.so" | grep "libchoir.so.0 => $prefix/"
 
 case $way in
 cmake)

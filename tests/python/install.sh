@@ -39,6 +39,12 @@ mkdir system
 cp "$folder"/lib/python*/site-packages/choir/lib/libchoir.so.0 system
 CHOIR_LIBRARY=system LD_LIBRARY_PATH=$folder/system "$folder/bin/python" -m choir | tee versions.txt
 grep -q "^libchoir  *$folder/system/libchoir.so" versions.txt
+# It has no hooks for LightGBM there: the wheel's are taken, with the system's libchoir.
+CHOIR_LIBRARY=system LD_LIBRARY_PATH=$folder/system "$folder/bin/python" -c '
+import choir._library, choir.lightgbm
+choir.lightgbm._load()
+(library,) = choir._library.loaded("libchoir.so")
+assert "/system/" in library, library'
 # A folder that lacks the library is said, not passed over.
 if CHOIR_LIBRARY=/nonexistent "$folder/bin/python" -c 'import choir' 2>said.txt; then
 	echo "choir was imported without its library"

@@ -15,6 +15,9 @@ if(CHOIR_MPI)
 endif()
 
 install(TARGETS choir EXPORT choirTargets)
+if(TARGET choir-lightgbm) # the Python package looks for it beside libchoir
+	install(TARGETS choir-lightgbm LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
 set(without "")
 if(NOT CHOIR_MPI)
 	set(without PATTERN mpi.h EXCLUDE)

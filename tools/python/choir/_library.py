@@ -30,9 +30,10 @@ def _candidates(soname: str) -> list[str]:
     return [str((path.parent if path.is_file() else path) / soname)]
 
 
-def _open(soname: str) -> ct.CDLL:
+def _open(soname: str, *more: Path) -> ct.CDLL:
+    """more: files to try where the library is not where libchoir is."""
     tried = []
-    for candidate in _candidates(soname):
+    for candidate in [*_candidates(soname), *map(str, more)]:
         try:
             return ct.CDLL(candidate)
         except OSError as error:

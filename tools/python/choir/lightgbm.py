@@ -24,7 +24,8 @@ _hooks: ct.CDLL | None = None
 def _load() -> ct.CDLL:
     global _hooks
     if _hooks is None:
-        hooks = _library._open("libchoir-lightgbm.so")
+        name = "libchoir-lightgbm.so"
+        hooks = _library._open(name, _library._own / name)  # the wheel's works with any libchoir
         hooks.choir_lightgbm_open.argtypes = [ct.c_void_p, ct.c_void_p]
         hooks.choir_lightgbm_open.restype = ct.c_int
         hooks.choir_lightgbm_close.argtypes = []
