@@ -8,6 +8,8 @@ import sys
 import unittest
 from pathlib import Path
 
+import choir
+import choir.lightgbm
 from ranks import run_program
 
 EXAMPLE = Path(__file__).parents[2] / "tools" / "python" / "examples" / "lightgbm_trees.py"
@@ -84,6 +86,13 @@ class LightGBM(unittest.TestCase):
         self.build_programs()
         for n in (2, 3):
             self.assertIn(f", gpu, {n} ranks", self.trains(n, "--device", "gpu", "--bins", "15"))
+
+    def test_closed_comm(self):
+        (comm,) = choir.threads(1)
+        comm.close()
+        with self.assertRaisesRegex(choir.ArgumentError, "the comm is closed"):
+            with choir.lightgbm.network(comm):
+                self.fail("a network of no comm")
 
     def test_killed_rank(self):
         """The error names it within a second, of which a loaded machine may need several tries."""

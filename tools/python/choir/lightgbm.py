@@ -16,7 +16,7 @@ from typing import Any, Iterator
 
 from . import _library
 from ._comm import Comm
-from .errors import NoMemoryError
+from .errors import ArgumentError, NoMemoryError
 
 _hooks: ct.CDLL | None = None
 
@@ -52,7 +52,10 @@ def network(comm: Comm) -> Iterator[None]:
 
     hooks = _load()
     throw = ct.cast(ct.CDLL("libstdc++.so.6")._ZSt21__throw_runtime_errorPKc, ct.c_void_p)
-    if hooks.choir_lightgbm_open(comm._handle, throw):
+    refused = hooks.choir_lightgbm_open(comm._handle, throw)
+    if refused == 2:
+        raise ArgumentError("choir.lightgbm: the comm is closed")
+    if refused:
         raise NoMemoryError("choir.lightgbm: no memory")
     try:
         _safe_call(

@@ -37,10 +37,13 @@ static void fail(const char *text)
 	network.throw_error(network.text);
 }
 
-/* choir_lightgbm_open: this thread's network is the comm, until close.  0, or 1 without memory. */
+/* choir_lightgbm_open: this thread's network is the comm, until close.  0; 1 without memory, 2 for a null comm, and
+ * then this thread has no network. */
 int choir_lightgbm_open(choir_comm *comm, throw_fn throw_error)
 {
 	choir_lightgbm_close();
+	if (comm == NULL)
+		return 2;
 	network.size = choir_comm_size(comm);
 	network.rank = choir_comm_rank(comm);
 	network.counts = calloc(2 * (size_t)network.size, sizeof *network.counts);
