@@ -101,10 +101,25 @@ with choir.from_environment(deadline=60) as comm:
     one.grad = Tensor(np.full((3, 4), comm.rank + 1, np.float32)).realize()
     event = choir.tinygrad.allreduce_gradients(comm, [one])
     assert event.exception() is None and (one.grad.numpy() == 1.5).all(), one.grad.numpy()
-    try:
-        choir.tinygrad.allreduce(comm, [])
-    except choir.ArgumentError as error:
-        assert "no device" in str(error), error
+    other = one.to("CPU:1").realize()
+    choir.tinygrad.allreduce(comm, [other], "sum")
+    assert (other.numpy() == 0).all()
+    two = Tensor(np.ones((4, 2), np.float32)).realize()
+    for tensors, words in (
+        ([], "no device"),
+        ([one, other], "CPU, CPU:1: they must be on one"),
+        ([one + 1], "not realized"),
+        ([one.T], "one after another"),
+        ([two.shard(("CPU:1", "CPU:2"), axis=0).realize()], "sharded over CPU:1, CPU:2"),
+        ([two.shard(("CPU:1", "CPU:2")).realize()], "sharded over CPU:1, CPU:2"),
+        ([one.to("PYTHON").realize()], "on PYTHON: choir takes those on CL and CPU"),
+    ):
+        try:
+            choir.tinygrad.allreduce(comm, tensors)
+        except (choir.ArgumentError, choir.UnsupportedError) as error:
+            assert words in str(error), error
+        else:
+            raise AssertionError(words)
     print(f"rank {comm.rank} passed\\n", end="")
 """
 

@@ -34,6 +34,9 @@ def device(name: str = "CL") -> Device:
 
 def _operand(tensor: Any) -> Operand:
     uop = tensor.uop
+    if isinstance(tensor.device, tuple):
+        devices = ", ".join(tensor.device)
+        raise UnsupportedError(f"a tinygrad Tensor is sharded over {devices}: choir takes those on one device")
     if not uop.is_realized:
         raise ArgumentError("a tinygrad Tensor that is not realized has no memory: realize() it first")
     if not uop.has_buffer_identity():
@@ -46,7 +49,7 @@ def _operand(tensor: Any) -> Operand:
     if name == "CL":
         handle = ct.cast(buffer._buf, ct.c_void_p).value
         return Operand(Buffer(int(BufferKind.MEM), handle, buffer.offset), buffer.size, int(dtype), True)
-    if name in ("CPU", "PYTHON"):
+    if name == "CPU":
         return Operand(Buffer(int(BufferKind.HOST), buffer._buf.va_addr, 0), buffer.size, int(dtype), True)
     raise UnsupportedError(f"a tinygrad Tensor on {buffer.device}: choir takes those on CL and CPU")
 
@@ -58,11 +61,13 @@ def allreduce(comm: Comm, tensors: Iterable[Any], op: str = "mean") -> Event:
     does not, on CL.  Ask the event, at the latest when the loss is read: ``event.exception()``.
     """
     listed = list(tensors)
+    for one in listed:
+        _operand(one)  # or its sentence
     where = {one.uop.buffer.device for one in listed}
     if len(where) != 1:
         raise ArgumentError(f"the tensors are on {', '.join(sorted(where)) or 'no device'}: they must be on one")
     (name,) = where
-    if name == "CPU":  # no queue: tinygrad has finished when it says so
+    if name.partition(":")[0] == "CPU":  # no queue: tinygrad has finished when it says so
         from tinygrad import Device as Devices
 
         Devices[name].synchronize()
