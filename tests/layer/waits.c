@@ -55,6 +55,51 @@ static cl_int CL_API_CALL write_buffer(cl_command_queue queue, cl_mem mem, cl_bo
 	return below->clEnqueueWriteBuffer(queue, mem, blocks, off, bytes, in, n, events, event_p);
 }
 
+static cl_int CL_API_CALL read_rect(cl_command_queue queue, cl_mem mem, cl_bool blocks, const size_t *off,
+                                    const size_t *out_off, const size_t *region, size_t row, size_t slice,
+                                    size_t out_row, size_t out_slice, void *out, cl_uint n, const cl_event *events,
+                                    cl_event *event_p)
+{
+	waits += blocks != CL_FALSE;
+	return below->clEnqueueReadBufferRect(queue, mem, blocks, off, out_off, region, row, slice, out_row, out_slice,
+	                                      out, n, events, event_p);
+}
+
+static cl_int CL_API_CALL write_rect(cl_command_queue queue, cl_mem mem, cl_bool blocks, const size_t *off,
+                                     const size_t *in_off, const size_t *region, size_t row, size_t slice,
+                                     size_t in_row, size_t in_slice, const void *in, cl_uint n, const cl_event *events,
+                                     cl_event *event_p)
+{
+	waits += blocks != CL_FALSE;
+	return below->clEnqueueWriteBufferRect(queue, mem, blocks, off, in_off, region, row, slice, in_row, in_slice,
+	                                       in, n, events, event_p);
+}
+
+static cl_int CL_API_CALL read_image(cl_command_queue queue, cl_mem image, cl_bool blocks, const size_t *origin,
+                                     const size_t *region, size_t row, size_t slice, void *out, cl_uint n,
+                                     const cl_event *events, cl_event *event_p)
+{
+	waits += blocks != CL_FALSE;
+	return below->clEnqueueReadImage(queue, image, blocks, origin, region, row, slice, out, n, events, event_p);
+}
+
+static cl_int CL_API_CALL write_image(cl_command_queue queue, cl_mem image, cl_bool blocks, const size_t *origin,
+                                      const size_t *region, size_t row, size_t slice, const void *in, cl_uint n,
+                                      const cl_event *events, cl_event *event_p)
+{
+	waits += blocks != CL_FALSE;
+	return below->clEnqueueWriteImage(queue, image, blocks, origin, region, row, slice, in, n, events, event_p);
+}
+
+static void *CL_API_CALL map_image(cl_command_queue queue, cl_mem image, cl_bool blocks, cl_map_flags flags,
+                                   const size_t *origin, const size_t *region, size_t *row_p, size_t *slice_p,
+                                   cl_uint n, const cl_event *events, cl_event *event_p, cl_int *rc_p)
+{
+	waits += blocks != CL_FALSE;
+	return below->clEnqueueMapImage(queue, image, blocks, flags, origin, region, row_p, slice_p, n, events, event_p,
+	                                rc_p);
+}
+
 static void *CL_API_CALL map_buffer(cl_command_queue queue, cl_mem mem, cl_bool blocks, cl_map_flags flags, size_t off,
                                     size_t bytes, cl_uint n, const cl_event *events, cl_event *event_p, cl_int *rc_p)
 {
@@ -96,6 +141,11 @@ CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint n, const struct _cl_icd_disp
 	mine->clWaitForEvents = wait_for_events;
 	mine->clEnqueueReadBuffer = read_buffer;
 	mine->clEnqueueWriteBuffer = write_buffer;
+	mine->clEnqueueReadBufferRect = read_rect;
+	mine->clEnqueueWriteBufferRect = write_rect;
+	mine->clEnqueueReadImage = read_image;
+	mine->clEnqueueWriteImage = write_image;
+	mine->clEnqueueMapImage = map_image;
 	mine->clEnqueueMapBuffer = map_buffer;
 	mine->clEnqueueSVMMap = svm_map;
 	mine->clEnqueueSVMMemcpy = svm_copy;

@@ -41,7 +41,44 @@ def pipeline(comm, context):
     assert event.exception() is None
 
 
+def calls_that_block(context, queue):
+    """Each call in which the host can wait for a copy or a map, as a function of: does it?"""
+    host, flags = np.zeros((4, 4), np.uint8), cl.map_flags.READ
+    buffer = cl.Buffer(context, cl.mem_flags.READ_WRITE, host.nbytes)
+    rect = dict(buffer_origin=(0, 0, 0), host_origin=(0, 0, 0), region=(4, 4, 1))
+    calls = {
+        "read": lambda blocks: cl.enqueue_copy(queue, host, buffer, is_blocking=blocks),
+        "write": lambda blocks: cl.enqueue_copy(queue, buffer, host, is_blocking=blocks),
+        "read_rect": lambda blocks: cl.enqueue_copy(queue, host, buffer, is_blocking=blocks, **rect),
+        "write_rect": lambda blocks: cl.enqueue_copy(queue, buffer, host, is_blocking=blocks, **rect),
+        "map": lambda blocks: cl.enqueue_map_buffer(queue, buffer, flags, 0, (16,), np.uint8, is_blocking=blocks),
+    }
+    if context.devices[0].image_support:
+        form = cl.ImageFormat(cl.channel_order.RGBA, cl.channel_type.UNSIGNED_INT8)
+        image = cl.create_image(context, cl.mem_flags.READ_WRITE, form, shape=(1, 4))
+        at = dict(origin=(0, 0), region=(1, 4))
+        calls["read_image"] = lambda blocks: cl.enqueue_copy(queue, host, image, is_blocking=blocks, **at)
+        calls["write_image"] = lambda blocks: cl.enqueue_copy(queue, image, host, is_blocking=blocks, **at)
+        calls["map_image"] = lambda blocks: cl.enqueue_map_image(
+            queue, image, flags, (0, 0), (1, 4), (4, 4), np.uint8, is_blocking=blocks
+        )
+    return calls
+
+
 class Pipeline(unittest.TestCase):
+    def test_what_is_counted(self):
+        for device in devices():
+            context = cl.Context([device])
+            queue = cl.CommandQueue(context)
+            for name, call in calls_that_block(context, queue).items():
+                for blocks in (True, False):
+                    with self.subTest(name, platform=device.platform.name, blocks=blocks):
+                        before = host_waits()
+                        kept = call(blocks)  # what PyOpenCL returns waits when it is dropped
+                        self.assertEqual(host_waits() - before, int(blocks))
+                        queue.finish()
+                        del kept
+
     def run_on(self, *chosen):
         """A rank, which is a thread, on each of these devices."""
         contexts = [cl.Context([device]) for device in chosen]
