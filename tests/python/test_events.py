@@ -64,6 +64,8 @@ class Events(unittest.TestCase):
         def go_on(event):
             with self.assertRaises(choir.WouldDeadlockError):
                 self.comms[0].barrier()
+            with self.assertRaises(choir.WouldDeadlockError):
+                self.comms[0].close()
             later.append(self.start(0, x))
             started.set()
 

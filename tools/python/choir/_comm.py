@@ -545,8 +545,11 @@ class Comm(Family, Persistent):
         if self._folds and self._handle:  # while the comm can be aborted by what a fold raises
             lib.choir_comm_flush(self._handle)
         handle = take(self)
-        _live.discard(self)
         status = lib.choir_comm_destroy(handle) if handle else 0
+        if status == Status.WOULD_DEADLOCK:  # inside a callback: it has changed nothing
+            self._handle = handle
+            check(status)
+        _live.discard(self)
         sweep()
         check(status)
 

@@ -137,7 +137,8 @@ def _comm_of(store: Any, rank: int, size: int, deadline: float) -> Comm:
     parent = _default_comm()
     if dist.is_initialized():
         mine = _MEMBER.pack(parent.rank if parent is not None else -1, next(_turns))
-        found = list(_MEMBER.iter_unpack(StoreMeeting(store, rank, size, "choir/members").gather(mine)))
+        with StoreMeeting(store, rank, size, "choir/members", deadline) as meeting:
+            found = list(_MEMBER.iter_unpack(meeting.gather(mine)))
         ranks = [one for one, _ in found]
         if parent is not None and min(ranks) >= 0:
             name = "torch {}.{}".format(*found[0])  # the first member gives each name once
