@@ -211,22 +211,22 @@ static bool has_oracle(choir_comm *comm, const struct dense_call *c)
 	return choir_supports(comm, c->what->name, c->dtype, c->op, choir_none()) == CHOIR_SUCCESS;
 }
 
-/* GCL's methods and the library's other algorithms, each by its name. */
+/* Every algorithm by its name; a send, a recv and the two together have one each. */
 static void every_algorithm(struct job *job, choir_comm *comm)
 {
-	static const int several[] = { ALLREDUCE, REDUCE_SCATTER, ALLGATHER };
 	char options[MATRIX_OPTIONS][MATRIX_OPTION_BYTES];
 
-	for (size_t i = 0; i < sizeof several / sizeof *several; i++) {
-		struct dense_call c = { .what = &collectives[several[i]],
+	for (int what = 0; what < N_MOVING_COLLECTIVES; what++) {
+		struct dense_call c = { .what = &collectives[what],
 			                .dtype = CHOIR_I32,
 			                .op = CHOIR_OP_SUM,
 			                .n = job->size,
 			                .count = 1003 };
-		size_t n_options = matrix_options(comm, c.what->name, options);
+		size_t n_options = c.what->asks == NULL ? matrix_options(comm, c.what->name, options) : 0;
 
 		for (size_t o = 0; o < n_options; o++) {
 			c.options = options[o];
+			c.root = (int)o % job->size;
 			if (matrix_can_run(&job->world, choir_comm_rank(comm), comm, &c))
 				run_call(job, comm, &c);
 		}
