@@ -117,11 +117,51 @@ static void topologies(struct world *world, int rank, choir_comm *comm, void *ar
 	     CHOIR_ARGUMENT, "topology is for rings, not for 'twoshot'");
 }
 
+enum { RING = 8 };
+
+/* Each in the order that docs/options.md says of 8 ranks, from member 0 on for block 0; the sum of each differs. */
+static void rings_of_eight(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	static const struct {
+		const char *options;
+		int order[RING];
+	} rings[] = {
+		{ "topology=auto, method=clockwise_ring", { 0, 1, 2, 3, 4, 5, 6, 7 } },
+		{ "topology=ring-on-line", { 0, 2, 4, 6, 7, 5, 3, 1 } },
+		{ "topology=peripheral-ring", { 0, 1, 2, 3, 7, 6, 5, 4 } },
+		{ "topology=rung-ring-2", { 0, 2, 4, 6, 1, 3, 5, 7 } },
+		{ "topology=rung-ring-4", { 0, 4, 1, 5, 2, 6, 3, 7 } },
+		{ "topology=rung-ring-8", { 0, 1, 2, 3, 4, 5, 6, 7 } },
+	};
+	static const float values[RING] = { 1e8f, 1, -1e8f, 3, 2, -1e8f, 1e8f, 5 };
+	enum { EACH = 16, N_RINGS = sizeof rings / sizeof *rings };
+	float sent[RING * EACH], got[RING * EACH], wanted[N_RINGS];
+
+	(void)arg;
+	for (int i = 0; i < RING * EACH; i++)
+		sent[i] = values[rank];
+	for (int k = 0; k < N_RINGS; k++) {
+		choir_call call = with_options(rings[k].options);
+
+		wanted[k] = values[rings[k].order[0]];
+		for (int i = 1; i < RING; i++)
+			wanted[k] += values[rings[k].order[i]];
+		for (int other = 0; other < k && k < N_RINGS - 1; other++)
+			CHECK(wanted[k] != wanted[other]);
+		OK(choir_allreduce(comm, choir_host(sent), choir_host(got), RING * EACH, CHOIR_F32, CHOIR_OP_SUM, &call,
+		                   NULL));
+		if (got[0] != wanted[k])
+			world_fail(world, rank, "%s: %g, not %g", rings[k].options, (double)got[0], (double)wanted[k]);
+	}
+}
+
 static void test_topologies(void **state)
 {
 	(void)state;
 	world_run_at(4, 0, 30000, topologies, NULL);
 	world_run_at(4, 1, 30000, topologies, NULL);
+	world_run_at(RING, 0, 30000, rings_of_eight, NULL);
+	world_run_at(RING, 4, 30000, rings_of_eight, NULL);
 }
 
 static void sizes(struct world *world, int rank, choir_comm *comm, void *arg)
@@ -133,12 +173,29 @@ static void sizes(struct world *world, int rank, choir_comm *comm, void *arg)
 	CHECK(same(run_one(world, rank, comm, 0, LONG, NULL), "twoshot"));
 }
 
+/* Between nodes; 4 ranks x 4 B x count.  What the rules take by themselves stays where that is no broadcast. */
+static void sizes_of_nodes(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	const char *names[2];
+
+	(void)arg;
+	CHECK(same(run_one(world, rank, comm, 0, SHORT, "syncful.maxBroadcastSize=4800"), "broadcast"));
+	names[0] = run_one(world, rank, comm, 0, SHORT, "syncful.maxBroadcastSize=4799");
+	CHECK(!same(names[0], "broadcast"));
+	CHECK(same(run_one(world, rank, comm, 0, LONG, "syncful.maxBroadcastSize=640000"), "broadcast"));
+	names[0] = run_one(world, rank, comm, 0, LONG, NULL);
+	names[1] = run_one(world, rank, comm, 0, LONG, "syncful.maxBroadcastSize=639999");
+	CHECK(!same(names[0], "broadcast") && same(names[0], names[1]));
+}
+
 static void test_sizes(void **state)
 {
 	(void)state;
 	setenv("CHOIR_CLASS", "map", 1); /* no direct access between threads */
 	world_device_drop();
 	world_run_at(3, 0, 30000, sizes, NULL);
+	world_run_at(4, 2, 30000, sizes_of_nodes, NULL);
+	world_run_at(4, 1, 30000, sizes_of_nodes, NULL);
 	unsetenv("CHOIR_CLASS");
 	world_device_drop();
 }
