@@ -15,9 +15,9 @@ static size_t below(uint64_t *random, size_t n)
 	return (size_t)(random_next(random) % n);
 }
 
-static enum collective collective_of(enum order_kind kind)
+enum collective order_case_collective(const struct order_case *c)
 {
-	switch (kind) {
+	switch (c->kind) {
 	case ORDER_REDUCE:
 	case ORDER_REDUCE_LIST:
 		return COLLECTIVE_REDUCE;
@@ -42,8 +42,8 @@ static bool qualifies(const struct algorithm *algorithm, const struct order_case
 	enum plan_order least = dtype_is_narrow(c->dtype) ? PLAN_ORDER_ONCE : PLAN_ORDER_RANKS;
 	bool network = false;
 
-	if (algorithm->collective != collective_of(c->kind) || algorithm->fold_order < least || algorithm->on_device ||
-	    strcmp(algorithm->name, "single") == 0)
+	if (algorithm->collective != order_case_collective(c) || algorithm->fold_order < least ||
+	    algorithm->on_device || strcmp(algorithm->name, "single") == 0)
 		return false;
 	for (size_t i = 0; i < sizeof between / sizeof *between; i++)
 		network |= strcmp(algorithm->name, between[i]) == 0;

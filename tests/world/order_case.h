@@ -37,6 +37,9 @@ struct order_case {
 /* order_case_draw: case `number` on a comm of so many nodes. */
 struct order_case order_case_draw(uint64_t number, int nodes);
 
+/* order_case_collective: of dense cases. */
+enum collective order_case_collective(const struct order_case *c);
+
 /* order_case_blocks: do the ranks get blocks of the result?  order_case_span: elements [*from, *from + *n) of it are
  * this rank's. */
 bool order_case_blocks(const struct order_case *c);
