@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-enum { MOST_RANKS = 5, BLOCK = 300 };
+enum { MOST_RANKS = 8, BLOCK = 300 };
 
 struct persistent {
 	float send[MOST_RANKS * BLOCK], recv[MOST_RANKS * BLOCK];
@@ -166,12 +166,14 @@ static void persistent(struct world *world, int rank, choir_comm *comm, void *un
 
 static void test_persistent(void **state)
 {
+	static const int sizes[] = { 1, 2, 3, 5, MOST_RANKS };
+
 	(void)state;
 	for (int per_node = 0; per_node < 2; per_node++)
-		for (int n = 1; n <= 3; n++) {
-			world_run_at(n, per_node, 20000, persistent, NULL);
-			if (n > 1)
-				world_run_at(n, per_node, 20000, in_one_sequence, NULL);
+		for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+			world_run_at(sizes[i], per_node, 60000, persistent, NULL);
+			if (sizes[i] > 1)
+				world_run_at(sizes[i], per_node, 60000, in_one_sequence, NULL);
 		}
 }
 
