@@ -51,7 +51,7 @@ static void chunks(struct world *world, int rank, choir_comm *comm, void *arg)
 
 	(void)arg;
 	wide.options = "maxBytesPerTile=64001";
-	CHECK(take(world, rank, comm, "twoshot", ", maxBytesPerTile=35000").steps >= 2 * usual.steps);
+	CHECK(take(world, rank, comm, "twoshot", ", maxBytesPerTile=4096").steps >= 2 * usual.steps);
 	CHECK(take(world, rank, comm, "ring", ", chunk_bytes=4096").steps >= 4 * ring.steps);
 	CHECK(take(world, rank, comm, "ring", ", syncful.useOptimisedLayout=false").scratch > ring.scratch);
 	CHECK(take(world, rank, comm, "ring", ", syncful.useOptimisedLayout=true").scratch == ring.scratch);
@@ -94,7 +94,7 @@ static void test_comms(void **state)
 	struct of_comm usual = with_options(NULL);
 
 	(void)state;
-	assert_true(with_options("maxBytesPerTile=35000").twoshot.steps >= 2 * usual.twoshot.steps);
+	assert_true(with_options("maxBytesPerTile=4096").twoshot.steps >= 2 * usual.twoshot.steps);
 	assert_true(with_options("chunk_bytes=4096").ring.steps >= 4 * usual.ring.steps);
 	assert_true(with_options("syncful.useOptimisedLayout=false").ring.scratch > usual.ring.scratch);
 	assert_true(with_options("syncful.useOptimisedLayout=true").ring.scratch == usual.ring.scratch);
