@@ -218,6 +218,7 @@ def closings():
     """Ends the threads that close comms."""
     for thread in threading.enumerate():
         if thread.name == "choir closes":
+            thread._started.wait()  # one that another thread is about to start is in the list too
             thread.join()
 
 
