@@ -157,7 +157,10 @@ CHOIR_API choir_status choir_barrier(choir_comm *comm, const choir_call *call, c
 
 /* choir_send, choir_recv: the k-th send from one rank to another with a tag (choir_call.tag) matches the other's k-th
  * recv with that tag; count and dtype must agree.  Each tag that a pair has used takes 40 bytes until the comm is
- * destroyed.  A send may complete before its recv is called.  A rank may send to itself, in a group or with events. */
+ * destroyed.  A send may complete before its recv is called.  As a standard send of MPI's may, it may also wait for
+ * room: where the peer's process, stopped or busy outside choir, leaves more than 16 MiB unread.  A process takes in
+ * what arrives, for all its comms, while any of its threads waits in choir.  A rank may send to itself, in a group or
+ * with events. */
 CHOIR_API choir_status choir_send(choir_comm *comm, choir_buffer send, size_t count, choir_dtype dtype, int peer,
                                   const choir_call *call, choir_event **event_p);
 CHOIR_API choir_status choir_recv(choir_comm *comm, choir_buffer recv, size_t count, choir_dtype dtype, int peer,

@@ -31,7 +31,9 @@ typedef struct choir_transport_ops {
 
 	/* Starts sending data, which the library leaves unchanged until test reports done.  Never blocks.  *request_p =
 	 * NULL: done, nothing to test.  NO_MEMORY, or PEER_DEAD of a peer that is lost: nothing was sent, and the
-	 * transport goes on.  Other errors are final. */
+	 * transport goes on.  Other errors are final.
+	 * Of a peer that does not read, the library leaves some 16 MiB of sends not done, and then holds its data back.
+	 * It counts no send that was done at once, so a transport that copies what it sends bounds its copies. */
 	choir_status (*send)(choir_transport *transport, int peer, const void *data, size_t bytes, void **request_p);
 	/* *done_p = 1 once data may be reused.  The request is no longer valid then, or after an error.  PEER_DEAD: its
 	 * peer is lost, and the transport goes on; other errors are final. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [credit].  A transport accepts all messages, so many messages to a late rank would fill the memory of one side.
- * Therefore a sender is at most CREDIT_WINDOW messages ahead of its receiver: after every CREDIT_STEP messages the
- * receiver returns an empty one, for which the sender waits.  Short sequences never wait. */
+/* Note [credit].  A rank that waits in the library takes all messages for its later calls, and a sender is stopped only
+ * where the other process takes none (Note [room] in net/sends.h).  So many messages to a late rank would fill that
+ * rank's memory.  Therefore a sender is at most CREDIT_WINDOW messages ahead of its receiver: after every CREDIT_STEP
+ * messages the receiver returns an empty one, for which the sender waits.  Short sequences never wait. */
 #ifndef ALGO_CREDIT_H
 #define ALGO_CREDIT_H
 

@@ -235,6 +235,12 @@ choir_status comm_failure_inside(struct choir_comm *comm);
 choir_status comm_send(struct choir_comm *comm, int rank, struct wire_header *header, const void *payload,
                        size_t bytes);
 
+/* comm_has_room: may a message of data go to that rank now?  Note [room] in net/sends.h. */
+static inline bool comm_has_room(const struct choir_comm *comm, int rank)
+{
+	return messenger_has_room(comm->messenger, comm->endpoint_of[rank]);
+}
+
 /* comm_wake_node: wakes the other processes of the node, and this one.
  * comm_wake_step: for a step of this rank, wakes those of them that may wait for it. */
 void comm_wake_node(struct choir_comm *comm);

@@ -15,6 +15,7 @@ static bool step_waits_for(struct run *run, const struct plan_step *step, int ra
 		return (step->peer == rank || step->peer == PLAN_ALL) && rank != run->comm->rank &&
 		       comm_is_near(run->comm, rank) && lane_behind(run, rank, step->phase);
 	case PLAN_RECV_MSG:
+	case PLAN_SEND_MSG: /* there is no room: Note [room] in net/sends.h */
 		return step->peer == rank;
 	default:
 		return false;

@@ -77,10 +77,13 @@ static choir_status start_send(struct run *run, uint32_t id, bool *done)
 {
 	const struct plan_step *step = &run->plan->steps[id];
 
-	*done = true;
 	if (run->comm->engine.any_dead && gone_is_dead(run->comm, step->peer))
 		return gone_dead_error(run, step->peer, "dead"); /* who only sends would never know */
-	return p2p_put(run, step) ? CHOIR_SUCCESS : send_message(run, step);
+	*done = p2p_put(run, step);
+	if (*done || !comm_has_room(run->comm, step->peer))
+		return CHOIR_SUCCESS; /* tried again until there is: Note [room] in net/sends.h */
+	*done = true;
+	return send_message(run, step);
 }
 
 static choir_status poll_recv(struct run *run, uint32_t id, bool *done)
@@ -170,9 +173,9 @@ static choir_status poll_device(struct run *run, uint32_t id, bool *done)
 static const struct step_kind {
 	step_fn start, poll;
 } kinds[] = {
-	[PLAN_COPY] = { start_copy, poll_device }, [PLAN_REDUCE] = { start_reduce, poll_device },
-	[PLAN_SEND_MSG] = { start_send, NULL },    [PLAN_RECV_MSG] = { poll_recv, poll_recv },
-	[PLAN_PUBLISH] = { start_publish, NULL },  [PLAN_AWAIT] = { poll_await, poll_await },
+	[PLAN_COPY] = { start_copy, poll_device },    [PLAN_REDUCE] = { start_reduce, poll_device },
+	[PLAN_SEND_MSG] = { start_send, start_send }, [PLAN_RECV_MSG] = { poll_recv, poll_recv },
+	[PLAN_PUBLISH] = { start_publish, NULL },     [PLAN_AWAIT] = { poll_await, poll_await },
 };
 
 choir_status steps_make_room(struct run *run)

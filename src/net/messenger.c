@@ -34,7 +34,9 @@ choir_status messenger_create(choir_transport *transport, struct messenger **out
 		st = error_no_memory("a messenger", (size_t)transport->size * sizeof *messenger->lost);
 		goto free_messenger;
 	}
-	sends_init(&messenger->sends);
+	st = sends_init(&messenger->sends, transport->size);
+	if (st != CHOIR_SUCCESS)
+		goto free_messenger;
 	zero_copy_init(&messenger->zero_copy);
 	atomic_init(&messenger->refs, 1);
 	st = blocks_init(&messenger->blocks);
@@ -55,6 +57,7 @@ fini_routes:
 fini_blocks:
 	blocks_fini(&messenger->blocks);
 free_messenger:
+	sends_fini(&messenger->sends);
 	free(messenger->lost);
 	free(messenger);
 	return st;
@@ -174,6 +177,7 @@ void messenger_release(struct messenger *messenger)
 		messenger->transport->ops->give(messenger->transport, &messenger->unopened);
 	messenger->transport->ops->destroy(messenger->transport);
 	blocks_fini(&messenger->blocks);
+	sends_fini(&messenger->sends);
 	pthread_mutex_destroy(&messenger->turn);
 	free(messenger->lost);
 	free(messenger);
@@ -302,6 +306,11 @@ void messenger_abort(struct messenger *messenger)
 		messenger_fail(messenger,
 		               error_set(CHOIR_ABORTED, "the %s transport was aborted", messenger_name(messenger)));
 	messenger_give_turn(messenger);
+}
+
+bool messenger_has_room(const struct messenger *messenger, int endpoint)
+{
+	return sends_has_room(&messenger->sends, endpoint);
 }
 
 bool messenger_busy(struct messenger *messenger)

@@ -56,6 +56,10 @@ void messenger_detach(struct messenger *messenger, uint64_t comm, int rank);
 choir_status messenger_send(struct messenger *messenger, int endpoint, const struct wire_header *header,
                             const void *payload, size_t payload_bytes, _Atomic int *in_flight);
 
+/* messenger_has_room: may data be sent to that endpoint, or are too many sends to it in flight?  Note [room] in
+ * net/sends.h.  messenger_send itself takes every message.  Any thread. */
+bool messenger_has_room(const struct messenger *messenger, int endpoint);
+
 /* messenger_drive: message progress: tests sends and polls arrivals.  *progress = true if a send ended or a message
  * arrived. Does nothing if another thread drives the messenger.  Final errors, which every later call returns too: an
  * error of the transport, a message without a valid header, more kept messages than MESSENGER_KEPT_MESSAGES or

@@ -18,7 +18,7 @@ struct messenger {
 	_Atomic int refs;
 	pthread_mutex_t turn;
 	_Atomic int waiting;        /* threads that wait for turn */
-	struct sends sends;         /* under turn, except its count */
+	struct sends sends;         /* under turn, except its count and room */
 	struct zero_copy zero_copy; /* under turn */
 	choir_message unopened;     /* under turn: an arrival for which there was no memory yet */
 	bool has_unopened;

@@ -3,17 +3,50 @@
 
 #include "base/error.h"
 
+#include <stdlib.h>
+
 enum { TESTS_A_DRIVE = 64 };
 
-void sends_init(struct sends *sends)
+choir_status sends_init(struct sends *sends, int n_endpoints)
 {
 	*sends = (struct sends){ .oldest = NULL };
 	sends->end = &sends->oldest;
+	sends->backlogs = calloc((size_t)n_endpoints, sizeof *sends->backlogs);
+	if (sends->backlogs == NULL)
+		return error_no_memory("the backlogs of a messenger", (size_t)n_endpoints * sizeof *sends->backlogs);
+	return CHOIR_SUCCESS;
+}
+
+void sends_fini(struct sends *sends)
+{
+	free(sends->backlogs);
+}
+
+static void charge(struct sends *sends, const struct send *send)
+{
+	struct backlog *backlog = &sends->backlogs[send->endpoint];
+
+	backlog->bytes += send->cost;
+	if (backlog->bytes >= SENDS_ROOM)
+		atomic_store_explicit(&backlog->full, true, memory_order_relaxed);
+}
+
+/* Whoever waits for room may sleep, and another thread have driven the messenger. */
+static void discharge(struct sends *sends, const struct send *send)
+{
+	struct backlog *backlog = &sends->backlogs[send->endpoint];
+
+	backlog->bytes -= send->cost;
+	if (backlog->bytes > SENDS_ROOM / 2 || !atomic_load_explicit(&backlog->full, memory_order_relaxed))
+		return;
+	atomic_store_explicit(&backlog->full, false, memory_order_relaxed);
+	choir_transport_wake();
 }
 
 /* Forgets a send that is done, or that was in flight when the transport failed. */
 static void end_send(struct sends *sends, struct blocks *blocks, struct send *send)
 {
+	discharge(sends, send);
 	if (send->in_flight != NULL)
 		atomic_fetch_sub_explicit(send->in_flight, 1, memory_order_release);
 	atomic_fetch_sub_explicit(&sends->n, 1, memory_order_release);
@@ -34,6 +67,8 @@ choir_status sends_start(struct sends *sends, choir_transport *transport, struct
 	atomic_fetch_add_explicit(&sends->n, 1, memory_order_relaxed);
 	if (send->in_flight != NULL)
 		atomic_fetch_add_explicit(send->in_flight, 1, memory_order_relaxed);
+	send->cost = bytes + SEND_COST;
+	charge(sends, send);
 	*sends->end = send;
 	st = transport->ops->send(transport, send->endpoint, send->data, bytes, &send->request);
 	if (st == CHOIR_SUCCESS ? send->request != NULL : !is_refused(st)) {

@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* The list of a messenger's sends in flight, oldest first.  All functions run in a turn of the messenger (Note
- * [messenger locks]); n may be read without. */
+/* The list of a messenger's sends in flight, oldest first.  All functions but sends_has_room run in a turn of the
+ * messenger (Note [messenger locks]); n may be read without.
+ *
+ * Note [room].  A peer process that is stopped, or busy outside the library, takes no messages, and those for it stay
+ * here.  A rank that only sends would fill memory with them, and no deadline would end that, since none of its calls
+ * waits.  So an endpoint has no room from SENDS_ROOM bytes in flight on until half of them have left, and a step that
+ * sends data to it waits like a recv (start_send in exec/steps.c).  No circle of ranks waits for room: it comes by
+ * message progress in the peer's process, never by a recv of a certain call, and a thread that waits in the library
+ * makes that progress for all comms of its process.  What the library itself has to say (failures, questions, signs)
+ * never waits. */
 #ifndef NET_SENDS_H
 #define NET_SENDS_H
 
@@ -10,22 +18,41 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+/* SEND_COST: what a send takes beside its data, about: empty messages fill memory too. */
+enum { SENDS_ROOM = 16 << 20, SEND_COST = 1024 };
+
 struct send {
 	struct send *next;
 	void *request;
 	void *data;
 	_Atomic int *in_flight; /* counter to lower when the send ends; NULL: none */
 	uint64_t comm;
+	uint64_t cost; /* data and SEND_COST */
 	int src;
 	int endpoint;
+};
+
+/* What is in flight to an endpoint. */
+struct backlog {
+	uint64_t bytes;
+	_Atomic bool full;
 };
 
 struct sends {
 	struct send *oldest, **end;
 	_Atomic int n;
+	struct backlog *backlogs; /* [n_endpoints] */
 };
 
-void sends_init(struct sends *sends);
+/* sends_init: an empty list of sends to n_endpoints.  NO_MEMORY.  sends_fini: also of one that is all zero. */
+choir_status sends_init(struct sends *sends, int n_endpoints);
+void sends_fini(struct sends *sends);
+
+/* sends_has_room: may a message of data be sent to that endpoint now?  Note [room].  Any thread. */
+static inline bool sends_has_room(const struct sends *sends, int endpoint)
+{
+	return !atomic_load_explicit(&sends->backlogs[endpoint].full, memory_order_relaxed);
+}
 
 /* sends_start: gives send->data to the transport.  send and data are blocks that the list now owns, also after an error
  * of the transport, when the caller calls sends_sweep.  After NO_MEMORY and PEER_DEAD they are freed. */
