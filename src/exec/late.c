@@ -22,7 +22,8 @@ int64_t late_silence_ns(int64_t waited_ms)
 	return max_i64(SILENCE_MS, min_i64(waited_ms / 4, SURE_MS)) * 1000000;
 }
 
-int late_most_silent(struct run *run, int64_t now)
+/* Of the ranks that the run waits for in that way. */
+static int most_silent(struct run *run, bool (*waits)(struct run *run, int rank), int64_t now)
 {
 	int64_t longest = -1;
 	int first = -1;
@@ -30,7 +31,7 @@ int late_most_silent(struct run *run, int64_t now)
 	for (int rank = 0; rank < run->comm->n; rank++) {
 		int64_t silence;
 
-		if (rank == run->comm->rank || !run_waits_for(run, rank))
+		if (rank == run->comm->rank || !waits(run, rank))
 			continue;
 		silence = liveness_silence_ns(run->comm, rank, now);
 		if (silence > longest) {
@@ -39,6 +40,11 @@ int late_most_silent(struct run *run, int64_t now)
 		}
 	}
 	return first;
+}
+
+int late_most_silent(struct run *run, int64_t now)
+{
+	return most_silent(run, run_waits_for, now);
 }
 
 /* Is the rank known not to be in the call yet? */
@@ -63,12 +69,16 @@ static int first_absent(const struct run *run)
 	return -1;
 }
 
-/* Ranks that are not in the call yet come before those that are: they may be the reason why these wait.  One that gives
- * signs may itself wait for another, in an earlier call. */
+/* A silent rank whose process takes no messages comes first: no other rank is the reason for that (Note [room] in
+ * net/sends.h).  Ranks that are not in the call yet come before those that are: they may be the reason why these wait.
+ * One that gives signs may itself wait for another, in an earlier call. */
 static int find_culprit(struct run *run, int64_t now)
 {
 	int absent = first_absent(run), direct = late_most_silent(run, now);
+	int full = most_silent(run, run_lacks_room, now);
 
+	if (full >= 0 && is_silent(run, full, now))
+		return full;
 	if (direct < 0 || (absent >= 0 && is_silent(run, absent, now)))
 		return direct < 0 ? -1 : absent;
 	return liveness_culprit(run->comm, absent >= 0 ? absent : direct, now,

@@ -302,7 +302,8 @@ static inline int64_t run_deadline_ns(const struct run *run)
 
 /* --- run_waits.c --- */
 
-/* run_waits_for: does the run wait for that rank now? */
+/* run_waits_for: does the run wait for that rank now?  run_lacks_room: for room for a message to it? */
 bool run_waits_for(struct run *run, int rank);
+bool run_lacks_room(struct run *run, int rank);
 
 #endif

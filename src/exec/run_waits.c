@@ -35,3 +35,14 @@ bool run_waits_for(struct run *run, int rank)
 			return true;
 	return false;
 }
+
+bool run_lacks_room(struct run *run, int rank)
+{
+	for (uint32_t i = 0; run->state == RUN_STEPS && i < run->board.n_waiting; i++) {
+		const struct plan_step *step = &run->plan->steps[run->board.waiting[i]];
+
+		if (step->kind == PLAN_SEND_MSG && step->peer == rank)
+			return true;
+	}
+	return false;
+}

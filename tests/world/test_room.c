@@ -256,13 +256,48 @@ static void test_beside(void **state)
 	processes_run(3, 1, beside, 1);
 }
 
+/* Rank 1 is not in the call either, but its process takes messages: rank 2, which is stopped, is the one to name. */
+static void names_the_stopped(const struct rank *me, int none)
+{
+	int64_t last_ms, more_kb;
+	choir_comm *comm, *two;
+	int32_t value = 0;
+	pid_t peer;
+
+	(void)none;
+	processes_create(me, 1, 1, DEADLINE_MS, &comm);
+	MUST(choir_comm_split(comm, me->rank == 2, 0, &two) == CHOIR_SUCCESS);
+	peer = pid_of(me, 2);
+	if (me->rank == 2)
+		raise(SIGSTOP);
+	if (me->rank == 1) {
+		choir_call call = CHOIR_CALL_INIT;
+
+		call.deadline_ms = LONG_MS;
+		MUST(choir_recv(two, choir_host(&value), 1, CHOIR_I32, 0, &call, NULL) == CHOIR_SUCCESS);
+	}
+	if (me->rank == 0) {
+		MUST(send_on(comm, BROADCASTS, &last_ms, &more_kb) == CHOIR_TIMEOUT &&
+		     says(choir_last_error(), "waits for rank 2"));
+		MUST(choir_send(two, choir_host(&value), 1, CHOIR_I32, 1, NULL, NULL) == CHOIR_SUCCESS);
+		kill(peer, SIGKILL);
+	}
+	choir_comm_destroy(two);
+	choir_comm_destroy(comm);
+}
+
+static void test_names_the_stopped(void **state)
+{
+	(void)state;
+	processes_run(3, 0, names_the_stopped, 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_stopped),
-		cmocka_unit_test(test_goes_on),
-		cmocka_unit_test(test_other_comm_first),
-		cmocka_unit_test(test_beside),
+		cmocka_unit_test(test_stopped),           cmocka_unit_test(test_goes_on),
+		cmocka_unit_test(test_other_comm_first),  cmocka_unit_test(test_beside),
+		cmocka_unit_test(test_names_the_stopped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
