@@ -122,6 +122,11 @@ void inbox_expect(struct inbox *inbox, uint64_t key, const struct call_record *r
 	pthread_mutex_unlock(&inbox->lock);
 }
 
+static uint64_t kept_bytes_of(const struct message *message)
+{
+	return message->payload_bytes + INBOX_MESSAGE_BYTES;
+}
+
 void inbox_put(struct inbox *inbox, struct message *message)
 {
 	pthread_mutex_lock(&inbox->lock);
@@ -131,7 +136,7 @@ void inbox_put(struct inbox *inbox, struct message *message)
 	compare(inbox, &message->header);
 	inbox->n_kept++;
 	grow(inbox);
-	inbox->kept_bytes += message->payload_bytes;
+	inbox->kept_bytes += kept_bytes_of(message);
 	if (inbox->kept_bytes > INBOX_KEPT_BYTES)
 		atomic_store_explicit(&inbox->overflow, true, memory_order_relaxed);
 	pthread_mutex_unlock(&inbox->lock);
@@ -152,7 +157,7 @@ struct message *inbox_take(struct inbox *inbox, uint64_t key, int src, uint32_t 
 		if (found->next == NULL)
 			bucket->last = before;
 		inbox->n_kept--;
-		inbox->kept_bytes -= found->payload_bytes;
+		inbox->kept_bytes -= kept_bytes_of(found);
 	}
 	pthread_mutex_unlock(&inbox->lock);
 	return found;

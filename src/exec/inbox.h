@@ -23,14 +23,17 @@ struct inbox_mismatch {
 	char name[CALL_NAME_BYTES]; /* the caller's of mine; "" = none */
 };
 
-#define INBOX_KEPT_BYTES (1ull << 30)
+/* What an inbox keeps at most.  INBOX_MESSAGE_BYTES: what a message counts beside its payload, about: empty messages
+ * fill memory too. */
+#define INBOX_KEPT_BYTES    (1ull << 30)
+#define INBOX_MESSAGE_BYTES 1024
 
 struct inbox {
 	pthread_mutex_t lock;
 	/* [n_buckets] by key and source; a power of two, which grows with the messages kept */
 	struct inbox_bucket *buckets;
 	size_t n_buckets, n_sources; /* all messages so far came from ranks below n_sources */
-	uint64_t n_kept, kept_bytes;
+	uint64_t n_kept, kept_bytes; /* messages, and what they count against INBOX_KEPT_BYTES */
 	struct {
 		uint64_t number; /* of the call + 1; 0 = none */
 		struct call_record record;
