@@ -52,8 +52,7 @@ struct trial trial_draw(uint64_t seed, enum ending ending)
 	t.n = 2 + random_below(&r, MOST_RANKS - 1);
 	if (t.setting == ON_NODES || t.setting == THREADS_ON_NODES)
 		t.ranks_per_node = t.n == 2 ? 1 : 1 + random_below(&r, 2);
-	/* nobody waits for the last rank of a scan, and what is sent to a stopped one is on its way */
-	t.victim = random_below(&r, t.n - (ending == ENDS_STOPPED && collectives[t.what].prefix));
+	t.victim = random_below(&r, t.n);
 	t.count = counts[random_below(&r, 5)] + (size_t)random_below(&r, 100);
 	if (collectives[t.what].kind != SPREAD_WHOLE) /* where all blocks are empty nobody waits for anybody */
 		t.count += MOST_RANKS * MOST_RANKS;
