@@ -149,26 +149,49 @@ static choir_status read_result(const char *call, const char *const texts[2], en
 	return CHOIR_SUCCESS;
 }
 
+/* Of three keys the call's own, else the comm's. */
+static choir_status read_way(const char *call, const char *const texts[2], struct dense_options *o)
+{
+	for (int i = 0; i < 2 && o->way_key == NULL; i++) {
+		const char *const text[2] = { texts[i], NULL };
+		int way = WAY_ANY;
+
+		TRY(read_choice(call, text, "useSynclessCollectives", old_ways, COUNT(old_ways), &way, &o->way_key));
+		TRY(read_choice(call, text, "collectiveImplementation", ways, COUNT(ways), &way, &o->way_key));
+		TRY(read_choice(call, text, "link", links, COUNT(links), &way, &o->way_key));
+		o->way = (enum option_way)way;
+		o->way_of_comm = i == 1;
+	}
+	return CHOIR_SUCCESS;
+}
+
+static choir_status read_topology(const char *call, const char *const texts[2], struct dense_options *o)
+{
+	char value[VALUE_BYTES];
+	int order = ORDER_AUTO;
+	bool found;
+
+	TRY(read_choice(call, texts, "topology", orders, COUNT(orders), &order, NULL));
+	o->order = (uint8_t)order;
+	return find(call, texts, "topology", value, &found, &o->order_of_comm);
+}
+
 static choir_status read_all(const char *call, const char *const texts[2], enum collective collective,
                              struct dense_options *o)
 {
 	int64_t chunk = 0, bucket = 0;
-	int way = WAY_ANY, order = ORDER_AUTO, optimised = 1;
+	int optimised = 1;
 
 	TRY(read_method(call, texts, "algorithm", collective, &o->algorithm));
 	TRY(read_method(call, texts, "method", collective, &o->algorithm));
-	TRY(read_choice(call, texts, "useSynclessCollectives", old_ways, COUNT(old_ways), &way, &o->way_key));
-	TRY(read_choice(call, texts, "collectiveImplementation", ways, COUNT(ways), &way, &o->way_key));
-	TRY(read_choice(call, texts, "link", links, COUNT(links), &way, &o->way_key));
-	TRY(read_choice(call, texts, "topology", orders, COUNT(orders), &order, NULL));
+	TRY(read_way(call, texts, o));
+	TRY(read_topology(call, texts, o));
 	TRY(read_choice(call, texts, "syncful.useOptimisedLayout", booleans, COUNT(booleans), &optimised, NULL));
 	TRY(read_result(call, texts, collective, &o->atomic));
 	TRY(read_number(call, texts, "chunk_bytes", LEAST_CHUNK, INT64_MAX, &chunk));
 	TRY(read_number(call, texts, "maxBytesPerTile", LEAST_CHUNK, MOST_PER_TILE, &chunk));
 	TRY(read_number(call, texts, "bucket_bytes", 1, INT64_MAX, &bucket));
 	TRY(read_number(call, texts, "syncful.maxBroadcastSize", 0, INT64_MAX, &o->max_broadcast));
-	o->way = (enum option_way)way;
-	o->order = (uint8_t)order;
 	o->staged = !optimised;
 	o->bucket_bytes = (uint64_t)bucket;
 	o->chunk_bytes = (uint64_t)chunk / 64 * 64;
@@ -245,127 +268,14 @@ uint64_t options_hash(uint64_t hash, const struct algo_in *in)
 	return in->order == 0 && in->chunk_bytes == 0 && !in->staged ? hash : XXH64(said, sizeof said, 0);
 }
 
+const char *options_topology(uint8_t order)
+{
+	return orders[order].value;
+}
+
 uint64_t options_said(const struct dense_options *options)
 {
 	const uint64_t said[] = { options->way, options->order, options->chunk_bytes, options->staged };
 
 	return XXH64(said, sizeof said, 0);
-}
-
-/* --- the choice --- */
-
-static bool is_one_of(const char *name, const char *const *names, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(name, names[i]) == 0)
-			return true;
-	return false;
-}
-
-static enum option_way way_of(const struct algorithm *algorithm)
-{
-	static const char *const phases[] = { "device",  "direct", "direct_oneshot", "oneshot",
-		                              "twoshot", "slots",  "flags" };
-
-	if (strncmp(algorithm->name, "hier_", 5) == 0)
-		return WAY_BOTH;
-	return is_one_of(algorithm->name, phases, COUNT(phases)) ? WAY_PHASES : WAY_MESSAGES;
-}
-
-/* A send has one algorithm, which goes in shared memory or in messages by where its peer is. */
-static bool goes_that_way(const struct algorithm *algorithm, const struct dense_options *options)
-{
-	return options->way == WAY_ANY || collective_has(algorithm->collective, TRAIT_PAIR) ||
-	       way_of(algorithm) == options->way;
-}
-
-static const struct algorithm *first_that_way(const struct dense_options *options, const struct algo_in *in)
-{
-	for (size_t i = 0; i < n_algorithms; i++)
-		if (algorithms[i].collective == in->collective && goes_that_way(&algorithms[i], options) &&
-		    algo_unfit(&algorithms[i], in) == NULL)
-			return &algorithms[i];
-	return NULL;
-}
-
-static const struct algorithm *if_fit(const struct algo_in *in, const char *name)
-{
-	const struct algorithm *algorithm = algo_find(in->collective, name);
-
-	return algorithm != NULL && algo_unfit(algorithm, in) == NULL ? algorithm : NULL;
-}
-
-/* Everybody gets everything and reduces it: in slots if that is possible. */
-static const struct algorithm *broadcast(const struct algo_in *in)
-{
-	const struct algorithm *algorithm = if_fit(in, "oneshot");
-
-	return algorithm != NULL ? algorithm : if_fit(in, "broadcast");
-}
-
-/* syncful.maxBroadcastSize of an allreduce: up to it broadcast, beyond it none. */
-static const struct algorithm *by_size(const struct dense_options *options, const struct algo_in *in,
-                                       const struct algorithm *chosen)
-{
-	static const char *const broadcasts[] = { "oneshot", "direct_oneshot", "broadcast" };
-	static const char *const others[] = { "twoshot", "hier_rd", "recursive_doubling" };
-	const struct algorithm *other = NULL;
-	uint64_t total;
-
-	if (__builtin_mul_overflow(in->bytes, (uint64_t)in->layout->n, &total))
-		total = UINT64_MAX;
-	if (total <= (uint64_t)options->max_broadcast)
-		other = broadcast(in);
-	else if (is_one_of(chosen->name, broadcasts, COUNT(broadcasts)))
-		for (size_t i = 0; other == NULL && i < COUNT(others); i++)
-			other = if_fit(in, others[i]);
-	return other != NULL ? other : chosen;
-}
-
-static choir_status by_topology(const char *call, const struct dense_options *options, const struct algo_in *in,
-                                const struct algorithm **chosen)
-{
-	bool is_ring = strstr((*chosen)->name, "ring") != NULL && way_of(*chosen) == WAY_MESSAGES;
-
-	if (!order_fits((enum ring_order)options->order, in->layout->n))
-		return error_set(CHOIR_ARGUMENT, "%s: option topology: %s does not fit %d ranks", call,
-		                 orders[options->order].value, in->layout->n);
-	if (!is_ring && options->algorithm != NULL)
-		return error_set(CHOIR_ARGUMENT, "%s: option topology is for rings, not for '%s'", call,
-		                 (*chosen)->name);
-	if (!is_ring && if_fit(in, "ring") != NULL)
-		*chosen = if_fit(in, "ring");
-	return CHOIR_SUCCESS;
-}
-
-choir_status options_choose(const char *call, const choir_comm *comm, const struct dense_options *options,
-                            const struct algo_in *in, const struct algorithm **out_p)
-{
-	const struct algorithm *chosen = options->algorithm;
-
-	if (in->layout->n == 1) { /* alone, a rank can do with nobody what any of them says */
-		*out_p = rules_choose(&comm->rules, in);
-		return CHOIR_SUCCESS;
-	}
-	if (chosen != NULL && strcmp(chosen->name, "broadcast") == 0 && in->collective == COLLECTIVE_ALLREDUCE &&
-	    options->way != WAY_MESSAGES && broadcast(in) != NULL)
-		chosen = broadcast(in);
-	if (chosen == NULL)
-		chosen = rules_choose(&comm->rules, in);
-	*out_p = chosen;
-	if (chosen == NULL)
-		return CHOIR_SUCCESS;
-	if (options->algorithm == NULL && options->max_broadcast >= 0 && in->collective == COLLECTIVE_ALLREDUCE)
-		chosen = by_size(options, in, chosen);
-	if (!goes_that_way(chosen, options) && options->algorithm == NULL)
-		chosen = first_that_way(options, in);
-	if (chosen == NULL || !goes_that_way(chosen, options))
-		return error_set(CHOIR_ARGUMENT,
-		                 "%s: option %s: %s on %d ranks of %d nodes cannot be done that way%s%s", call,
-		                 options->way_key, collective_name(in->collective), in->layout->n, in->layout->n_nodes,
-		                 chosen != NULL ? " by " : "", chosen != NULL ? chosen->name : "");
-	if (options->order != ORDER_AUTO)
-		TRY(by_topology(call, options, in, &chosen));
-	*out_p = chosen;
-	return CHOIR_SUCCESS;
 }

@@ -13,7 +13,9 @@ struct dense_options {
 	const struct algorithm *algorithm; /* NULL: the rules choose */
 	enum option_way way;
 	const char *way_key;   /* the key that said so, for sentences */
+	bool way_of_comm;      /* the comm says so: it holds for the collectives that can go that way */
 	uint8_t order;         /* of rings: a ring_order */
+	bool order_of_comm;    /* the comm says so: it holds for rings */
 	uint64_t chunk_bytes;  /* 0: the library's */
 	uint64_t bucket_bytes; /* of a list's buckets; 0: the library's */
 	int64_t max_broadcast; /* group size x bytes; -1: not said */
@@ -35,7 +37,11 @@ uint64_t options_hash(uint64_t hash, const struct algo_in *in);
 /* options_said: a number for those that must agree and that no record names. */
 uint64_t options_said(const struct dense_options *options);
 
-/* options_choose: the algorithm; NULL: the rules have none.  ARGUMENT: the options contradict the layout. */
+/* options_topology: the value that says this order. */
+const char *options_topology(uint8_t order);
+
+/* In options_choose.c.  options_choose: the algorithm; NULL: the rules have none.  ARGUMENT: the call's own options
+ * contradict the layout. */
 choir_status options_choose(const char *call, const choir_comm *comm, const struct dense_options *options,
                             const struct algo_in *in, const struct algorithm **out_p);
 
