@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What tools print: a comm and what is in force, as JSON; and what could be called. */
 #include "api/dense.h"
+#include "api/dense_plan.h"
+#include "api/options.h"
 #include "api/topk_config.h"
 
 #include "base/config.h"
@@ -102,6 +104,44 @@ static choir_status values_possible(const choir_comm *comm, enum collective whic
 	return dense_op_fits("choir_supports", which, op);
 }
 
+/* A call of one element, as the comm's options have it. */
+static choir_status choose(struct dense *d)
+{
+	const choir_call none = CHOIR_CALL_INIT;
+	const struct algorithm *algorithm;
+	struct dense_options options;
+	struct algo_in in;
+
+	if (collective_has(d->collective, TRAIT_REDUCES))
+		TRY(options_order(d->call, d->comm, &none, &d->order_ranks));
+	dense_plan_describe(d, &in);
+	in.send_direct = in.recv_direct = true;
+	TRY(options_read(d->call, d->comm, &none, d->collective, &options));
+	options_apply(&options, &in);
+	return dense_plan_algorithm(d, &options, &in, &algorithm);
+}
+
+/* Options of the comm may name an algorithm or an order that its ranks cannot have. */
+static choir_status options_possible(choir_comm *comm, enum collective which, choir_dtype dtype, choir_op op)
+{
+	struct dense d = {
+		.call = "choir_supports", .collective = which, .comm = comm, .count = 1, .dtype = dtype, .op = op
+	};
+	bool reduces = collective_has(which, TRAIT_REDUCES);
+	struct user_op *user = NULL;
+	choir_status st;
+
+	if (comm->options == NULL || which == COLLECTIVE_SPARSE_ALLREDUCE || which == COLLECTIVE_TOPK_ALLREDUCE ||
+	    (reduces && op == CHOIR_OP_LOCAL))
+		return CHOIR_SUCCESS;
+	if (reduces && user_op_is(op))
+		TRY(user_op_find(d.call, op, &user));
+	d.user = user;
+	st = choose(&d);
+	user_op_release(user);
+	return st == CHOIR_SUCCESS ? st : CHOIR_UNSUPPORTED;
+}
+
 choir_status choir_supports(choir_comm *comm, const char *collective, choir_dtype dtype, choir_op op,
                             choir_buffer buffer)
 {
@@ -116,6 +156,7 @@ choir_status choir_supports(choir_comm *comm, const char *collective, choir_dtyp
 	if (choir_dtype_bytes(dtype) == 0)
 		return error_set(CHOIR_UNSUPPORTED, "choir_supports: no data type has number %d", (int)dtype);
 	TRY(values_possible(comm, which, dtype, op));
+	TRY(options_possible(comm, which, dtype, op));
 	return buffer.kind == CHOIR_BUFFER_NONE
 	           ? CHOIR_SUCCESS
 	           : dev_range(comm->device, "buffer", buffer, choir_dtype_bytes(dtype), choir_dtype_bytes(dtype));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Options of a comm hold for the calls that can have them: every collective works whatever way or topology its comm is
- * given.  A call's own options come first, and what
+ * given, and choir_supports says of each call what the call itself says.  A call's own options come first, and what
  * cannot be had is an error. */
 #include "world/flight.h"
 #include "world/gate.h"
@@ -127,9 +127,37 @@ static void test_call_first(void **state)
 	world_run(4, &config, ring_comes_first, NULL);
 }
 
+/* What no call of these ranks can have: the call fails, and choir_supports says so before. */
+static void cannot_have(struct world *world, int rank, choir_comm *comm, void *words_p)
+{
+	const char *words = words_p;
+	int32_t x = 1, y = 0;
+
+	SAYS(choir_supports(comm, "allreduce", CHOIR_I32, CHOIR_OP_SUM, choir_none()), CHOIR_UNSUPPORTED, words);
+	CHECK(choir_allreduce(comm, choir_host(&x), choir_host(&y), 1, CHOIR_I32, CHOIR_OP_SUM, NULL, NULL) !=
+	      CHOIR_SUCCESS);
+	CHECK(says(choir_last_error(), words));
+	OK(choir_supports(comm, "broadcast", CHOIR_I32, CHOIR_OP_SUM, choir_none()));
+	OK(choir_broadcast(comm, choir_host(&x), choir_host(&y), 1, CHOIR_I32, 0, NULL, NULL));
+}
+
+static void test_supports(void **state)
+{
+	static char topology[] = "rung-ring-8 does not fit 4 ranks", method[] = "algorithm 'hier_ring'";
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+
+	(void)state;
+	config.deadline_ms = 60000;
+	config.options = "topology=rung-ring-8";
+	world_run(4, &config, cannot_have, topology);
+	config.options = "method=hier_ring";
+	world_run(4, &config, cannot_have, method);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_every_collective), cmocka_unit_test(test_call_first) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_every_collective), cmocka_unit_test(test_call_first),
+		                            cmocka_unit_test(test_supports) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();
