@@ -87,6 +87,22 @@ choir_status dense_plan_algorithm(const struct dense *d, const struct dense_opti
 	                   : error_set(CHOIR_UNSUPPORTED, "%s: algorithm '%s' %s", d->call, (*out_p)->name, why);
 }
 
+choir_status dense_plan_foresee(struct dense *d, const choir_call *call, bool device_too, struct algo_in *in,
+                                const struct algorithm **out_p)
+{
+	struct dense_options options;
+
+	if (collective_has(d->collective, TRAIT_REDUCES))
+		TRY(options_order(d->call, d->comm, call, &d->order_ranks));
+	dense_plan_describe(d, in);
+	in->send_direct = in->recv_direct = true;
+	if (!device_too)
+		in->device_bytes = 0;
+	TRY(options_read(d->call, d->comm, call, d->collective, &options));
+	options_apply(&options, in);
+	return dense_plan_algorithm(d, &options, in, out_p);
+}
+
 static choir_status take_plan(const struct dense *d, const struct dense_options *options, struct bound *bound)
 {
 	const struct algorithm *algorithm;

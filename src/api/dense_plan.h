@@ -16,6 +16,11 @@ void dense_plan_describe(const struct dense *d, struct algo_in *in);
 choir_status dense_plan_algorithm(const struct dense *d, const struct dense_options *options, const struct algo_in *in,
                                   const struct algorithm **out_p);
 
+/* dense_plan_foresee: both, of buffers that plans reach directly, before there are any; sets d->order_ranks.
+ * device_too: the algorithms of the device may be chosen. */
+choir_status dense_plan_foresee(struct dense *d, const choir_call *call, bool device_too, struct algo_in *in,
+                                const struct algorithm **out_p);
+
 /* dense_plan_choose: the algorithm, its plan, and where peers find the buffers.  bound->in and the buffers are filled.
  * ARGUMENT, UNSUPPORTED. */
 choir_status dense_plan_choose(const struct dense *d, const struct dense_options *options, struct bound *bound);

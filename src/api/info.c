@@ -2,7 +2,6 @@
 /* What tools print: a comm and what is in force, as JSON; and what could be called. */
 #include "api/dense.h"
 #include "api/dense_plan.h"
-#include "api/options.h"
 #include "api/topk_config.h"
 
 #include "base/config.h"
@@ -104,31 +103,17 @@ static choir_status values_possible(const choir_comm *comm, enum collective whic
 	return dense_op_fits("choir_supports", which, op);
 }
 
-/* A call of one element, as the comm's options have it. */
-static choir_status choose(struct dense *d)
-{
-	const choir_call none = CHOIR_CALL_INIT;
-	const struct algorithm *algorithm;
-	struct dense_options options;
-	struct algo_in in;
-
-	if (collective_has(d->collective, TRAIT_REDUCES))
-		TRY(options_order(d->call, d->comm, &none, &d->order_ranks));
-	dense_plan_describe(d, &in);
-	in.send_direct = in.recv_direct = true;
-	TRY(options_read(d->call, d->comm, &none, d->collective, &options));
-	options_apply(&options, &in);
-	return dense_plan_algorithm(d, &options, &in, &algorithm);
-}
-
-/* Options of the comm may name an algorithm or an order that its ranks cannot have. */
+/* Options of the comm may name an algorithm or an order that its ranks cannot have: a call of one element tells. */
 static choir_status options_possible(choir_comm *comm, enum collective which, choir_dtype dtype, choir_op op)
 {
 	struct dense d = {
 		.call = "choir_supports", .collective = which, .comm = comm, .count = 1, .dtype = dtype, .op = op
 	};
 	bool reduces = collective_has(which, TRAIT_REDUCES);
+	const choir_call none = CHOIR_CALL_INIT;
 	struct user_op *user = NULL;
+	const struct algorithm *algorithm;
+	struct algo_in in;
 	choir_status st;
 
 	if (comm->options == NULL || which == COLLECTIVE_SPARSE_ALLREDUCE || which == COLLECTIVE_TOPK_ALLREDUCE ||
@@ -137,7 +122,7 @@ static choir_status options_possible(choir_comm *comm, enum collective which, ch
 	if (reduces && user_op_is(op))
 		TRY(user_op_find(d.call, op, &user));
 	d.user = user;
-	st = choose(&d);
+	st = dense_plan_foresee(&d, &none, true, &in, &algorithm);
 	user_op_release(user);
 	return st == CHOIR_SUCCESS ? st : CHOIR_UNSUPPORTED;
 }

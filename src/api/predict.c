@@ -2,7 +2,6 @@
 /* choir_predict: the plans that a call on this comm would have, of all ranks, played through by the cost model. */
 #include "api/call.h"
 #include "api/dense_plan.h"
-#include "api/options.h"
 
 #include "plan/plan_cost.h"
 
@@ -86,22 +85,12 @@ static choir_status simulate(const struct dense *d, const struct algorithm *algo
 static choir_status predict(struct dense *d, const choir_call *call, double *seconds_p, const char **algorithm_p)
 {
 	const struct algorithm *algorithm;
-	struct dense_options options;
 	struct algo_in in;
 	double seconds;
 
-	if (collective_has(d->collective, TRAIT_REDUCES)) {
-		if (d->op == CHOIR_OP_LOCAL)
-			return error_set(CHOIR_UNSUPPORTED, "%s: the operator local moves nothing between ranks",
-			                 function);
-		TRY(options_order(function, d->comm, call, &d->order_ranks));
-	}
-	dense_plan_describe(d, &in);
-	in.send_direct = in.recv_direct = true;
-	in.device_bytes = 0;
-	TRY(options_read(function, d->comm, call, d->collective, &options));
-	options_apply(&options, &in);
-	TRY(dense_plan_algorithm(d, &options, &in, &algorithm));
+	if (collective_has(d->collective, TRAIT_REDUCES) && d->op == CHOIR_OP_LOCAL)
+		return error_set(CHOIR_UNSUPPORTED, "%s: the operator local moves nothing between ranks", function);
+	TRY(dense_plan_foresee(d, call, false, &in, &algorithm));
 	TRY(simulate(d, algorithm, &in, &seconds));
 	*seconds_p = seconds;
 	if (algorithm_p != NULL)
