@@ -76,9 +76,8 @@ static choir_status allreduce_as(const struct attempt *a, enum form form, bool *
 		st = choir_allreduce(a->comm, choir_host(send), choir_host(recv), COUNT, CHOIR_I32, a->op, a->call,
 		                     form == WITH_EVENT ? &event : NULL);
 	}
-	if (event != NULL)
-		st = choir_event_wait(event, -1);
-	choir_event_release(event);
+	if (form == WITH_EVENT)
+		st = world_wait(st, event);
 	choir_request_free(request);
 	*right_p = true;
 	for (int i = 0; i < COUNT; i++)

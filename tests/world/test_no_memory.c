@@ -52,22 +52,13 @@ static void fill(float *values, size_t n, float with)
 			return CHOIR_ARGUMENT; /* no call of ours says so */                                           \
 	} while (0)
 
-static choir_status wait_release(choir_status st, choir_event *event)
-{
-	if (st != CHOIR_SUCCESS)
-		return st;
-	st = choir_event_wait(event, -1);
-	choir_event_release(event);
-	return st;
-}
-
 static choir_status sum_event(choir_comm *comm, choir_buffer in, choir_buffer out)
 {
 	choir_event *event = NULL;
 	choir_status st;
 
 	TWICE(st, comm, choir_allreduce(comm, in, out, COUNT, CHOIR_F32, CHOIR_OP_SUM, NULL, &event));
-	return wait_release(st, event);
+	return world_wait(st, event);
 }
 
 static choir_status dense(choir_comm *comm, int rank)
@@ -95,7 +86,7 @@ static choir_status list_event(choir_comm *comm, const choir_tensor *list, size_
 	choir_status st;
 
 	TWICE(st, comm, choir_allreduce_multi(comm, list, n, CHOIR_OP_SUM, NULL, &event));
-	return wait_release(st, event);
+	return world_wait(st, event);
 }
 
 static choir_status list(choir_comm *comm, int rank)
@@ -123,7 +114,7 @@ static choir_status vector_event(choir_comm *comm, choir_buffer in, choir_buffer
 	choir_status st;
 
 	TWICE(st, comm, choir_alltoallv(comm, in, counts, NULL, out, counts, NULL, CHOIR_F32, NULL, &event));
-	return wait_release(st, event);
+	return world_wait(st, event);
 }
 
 static choir_status vectors(choir_comm *comm, int rank)
@@ -157,7 +148,7 @@ static choir_status sparse_event(choir_comm *comm, const int32_t *ind, const flo
 	      choir_sparse_allreduce(comm, choir_host(ind), n, choir_host(val), n * width, choir_host(out_ind), &n_ind,
 	                             choir_host(out_val), &n_val, CHOIR_I32, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL,
 	                             &event));
-	return wait_release(st, event);
+	return world_wait(st, event);
 }
 
 static choir_status sparse(choir_comm *comm, int rank)
@@ -225,7 +216,7 @@ static choir_status persistent(choir_comm *comm, int rank)
 		st = choir_start(request, NULL, &event);
 	if (st == CHOIR_NO_MEMORY && choir_comm_status(comm) == CHOIR_SUCCESS)
 		st = choir_start(request, NULL, &event);
-	st = wait_release(st, event);
+	st = world_wait(st, event);
 	choir_request_free(request);
 	RIGHT(st != CHOIR_SUCCESS || all_are(out, COUNT, RANKS));
 	return st;

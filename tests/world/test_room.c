@@ -28,15 +28,6 @@ static pid_t pid_of(const struct rank *me, int rank)
 	return all[rank];
 }
 
-static choir_status wait_and_release(choir_status st, choir_event *event)
-{
-	if (st != CHOIR_SUCCESS)
-		return st;
-	st = choir_event_wait(event, -1);
-	choir_event_release(event);
-	return st;
-}
-
 enum way { SENDS, EVENT_SENDS, BROADCASTS, EXSCANS, WAYS };
 
 static choir_status send_once(choir_comm *comm, enum way way)
@@ -53,7 +44,7 @@ static choir_status send_once(choir_comm *comm, enum way way)
 		                    NULL, NULL);
 	case EVENT_SENDS:
 		st = choir_send(comm, choir_host(some), SHORT_COUNT, CHOIR_I32, 1, NULL, &event);
-		return wait_and_release(st, event);
+		return world_wait(st, event);
 	default:
 		return choir_send(comm, choir_host(some), SHORT_COUNT, CHOIR_I32, 1, NULL, NULL);
 	}
@@ -132,7 +123,7 @@ static void goes_on(const struct rank *me, int per_node)
 	}
 	meeting_wait(me->meeting);
 	for (int m = 0; m < SENT; m++)
-		MUST((me->rank == 0 ? wait_and_release(CHOIR_SUCCESS, events[m])
+		MUST((me->rank == 0 ? world_wait(CHOIR_SUCCESS, events[m])
 		                    : choir_recv(comm, choir_host(data + m * COUNT), COUNT, CHOIR_I32, 0, NULL,
 		                                 NULL)) == CHOIR_SUCCESS);
 	for (int i = 0; i < SENT * COUNT; i++)
@@ -202,7 +193,7 @@ static void other_comm_first(const struct rank *me, int per_node)
 		kill(peer, SIGSTOP);
 		stuck = fill_room(me, first, data, &n_stuck);
 		kill(peer, SIGCONT);
-		MUST(wait_and_release(CHOIR_SUCCESS, stuck) == CHOIR_SUCCESS);
+		MUST(world_wait(CHOIR_SUCCESS, stuck) == CHOIR_SUCCESS);
 		send_much(me, first, data);
 		MUST(choir_send(second, choir_host(&n_stuck), 1, CHOIR_I32, 1, NULL, NULL) == CHOIR_SUCCESS);
 	} else {
@@ -249,7 +240,7 @@ static void beside(const struct rank *me, int per_node)
 	if (me->rank == 0) {
 		MUST(choir_event_status(stuck) == CHOIR_RUNNING);
 		kill(peer, SIGKILL);
-		MUST(wait_and_release(CHOIR_SUCCESS, stuck) == CHOIR_PEER_DEAD);
+		MUST(world_wait(CHOIR_SUCCESS, stuck) == CHOIR_PEER_DEAD);
 	}
 	choir_comm_destroy(pair);
 	choir_comm_destroy(comm);

@@ -132,10 +132,7 @@ static choir_status call(choir_comm *comm, struct vectors *v, bool with_event)
 
 	st = choir_allreduce(comm, choir_mem(v->send, 0), choir_mem(v->recv, 0), v->count, CHOIR_F32, CHOIR_OP_SUM,
 	                     NULL, with_event ? &event : NULL);
-	if (st == CHOIR_SUCCESS && event != NULL)
-		st = choir_event_wait(event, -1);
-	choir_event_release(event);
-	return st;
+	return with_event ? world_wait(st, event) : st;
 }
 
 struct trial {

@@ -82,6 +82,7 @@ static bool is_right(const struct exchange *x, int n, int me, int round)
 static choir_status exchange(choir_comm *comm, const struct exchange *x, enum variant v)
 {
 	choir_call call = CHOIR_CALL_INIT;
+	bool has_event = v == EVENTS && choir_comm_rank(comm) % 2 == 1;
 	choir_event *event = NULL;
 	choir_status st;
 
@@ -89,12 +90,8 @@ static choir_status exchange(choir_comm *comm, const struct exchange *x, enum va
 	               : choir_comm_nodes(comm) == 1 && choir_comm_size(comm) > 1 ? "algorithm=slots"
 	                                                                          : "algorithm=auto";
 	st = choir_alltoallv(comm, choir_host(x->send), x->sent, v == APART ? x->from : NULL, choir_host(x->recv),
-	                     x->received, v == APART ? x->to : NULL, CHOIR_F32, &call,
-	                     v == EVENTS && choir_comm_rank(comm) % 2 == 1 ? &event : NULL);
-	if (st == CHOIR_SUCCESS && event != NULL)
-		st = choir_event_wait(event, -1);
-	choir_event_release(event);
-	return st;
+	                     x->received, v == APART ? x->to : NULL, CHOIR_F32, &call, has_event ? &event : NULL);
+	return has_event ? world_wait(st, event) : st;
 }
 
 static void again_and_again(struct world *world, int rank, choir_comm *comm, void *arg)

@@ -63,6 +63,15 @@ void world_fail(struct world *world, int rank, const char *format, ...)
 	pthread_mutex_unlock(&failure_lock);
 }
 
+choir_status world_wait(choir_status st, choir_event *event)
+{
+	if (st != CHOIR_SUCCESS)
+		return st;
+	st = choir_event_wait(event, -1);
+	choir_event_release(event);
+	return st;
+}
+
 bool world_is(struct world *world, int rank, choir_status st, choir_status wanted, const char *what)
 {
 	if (st != wanted)

@@ -40,6 +40,9 @@ choir_device *world_far_device(choir_reduce_where where);
 void world_fail(struct world *world, int rank, const char *format, ...) __attribute__((format(printf, 3, 4)));
 bool world_is(struct world *world, int rank, choir_status st, choir_status wanted, const char *what);
 
+/* world_wait: the status of a call with an event; if it is SUCCESS, how the event ends, which is released. */
+choir_status world_wait(choir_status st, choir_event *event);
+
 #define OK(call)         world_is(world, rank, (call), CHOIR_SUCCESS, #call)
 #define IS(call, wanted) world_is(world, rank, (call), (wanted), #call)
 #define CHECK(cond)                                                                                                    \
