@@ -43,37 +43,6 @@ static bool ask_and_call(struct world *world, int rank, choir_comm *comm, const 
 	return st == CHOIR_SUCCESS;
 }
 
-static void dense_on(struct world *world, int rank, choir_comm *comm, bool device, int *ran)
-{
-	for (int what = 0; what < N_MOVING_COLLECTIVES; what++)
-		for (choir_dtype dtype = 0; dtype < N_DTYPES; dtype++)
-			for (choir_op op = 0; op < (collectives[what].reduces ? N_OPS : 1); op++) {
-				struct dense_call c = { .what = &collectives[what],
-					                .dtype = dtype,
-					                .op = op,
-					                .count = 3,
-					                .n = world->n,
-					                .device = device };
-
-				if (ask_and_call(world, rank, comm, &c, NULL) && rank == 0)
-					++*ran;
-			}
-}
-
-static void on_host(struct world *world, int rank, choir_comm *comm, void *ran)
-{
-	dense_on(world, rank, comm, false, ran);
-}
-
-static void on_device(struct world *world, int rank, choir_comm *comm, void *ran)
-{
-	dense_on(world, rank, comm, true, ran);
-}
-
-/* Reductions: 9 operators of 8 integers and bool, 8 of 6 floats, 3 of 4 pairs, of 6 collectives; less what scan and
- * exscan lack. */
-enum { MOST_LIKELY = 1000 };
-
 /* Short lists: two ranks, and of the device's memory cl_mems. */
 static int least_ranks(void)
 {
@@ -85,17 +54,15 @@ static int end_of_kinds(void)
 	return quick_wanted() ? MEMORY_MEM + 1 : MEMORY_MIXED;
 }
 
-static void test_dense(void **state)
+/* Alone and of two ranks, on host memory and on each kind that the device has. */
+static void on_each_kind(world_fn fn)
 {
-	int ran = 0;
+	bool device = false;
 
-	(void)state;
 	for (int n = least_ranks(); n <= 2; n++)
-		for (int per_node = 0; per_node < n; per_node++) {
-			ran = 0;
-			world_run_at(n, per_node, 120000, on_host, &ran);
-			assert_true(ran > MOST_LIKELY);
-		}
+		for (int per_node = 0; per_node < n; per_node++)
+			world_run_at(n, per_node, 120000, fn, &device);
+	device = true;
 	for (int kind = 0; kind < end_of_kinds(); kind++) {
 		const char *lacks = memory_lacks(world_device(), (enum memory_kind)kind);
 
@@ -104,13 +71,41 @@ static void test_dense(void **state)
 			continue;
 		}
 		memory_choose((enum memory_kind)kind);
-		for (int n = least_ranks(); n <= 2; n++) {
-			ran = 0;
-			world_run(n, NULL, on_device, &ran);
-			assert_true(ran > MOST_LIKELY);
-		}
+		for (int n = least_ranks(); n <= 2; n++)
+			world_run(n, NULL, fn, &device);
 	}
 	memory_choose(MEMORY_MEM);
+}
+
+/* --- dense calls --- */
+
+/* Reductions: 9 operators of 8 integers and bool, 8 of 6 floats, 3 of 4 pairs, of 6 collectives; less what scan and
+ * exscan lack. */
+enum { MOST_LIKELY = 1000 };
+
+static void dense(struct world *world, int rank, choir_comm *comm, void *device_p)
+{
+	int ran = 0;
+
+	for (int what = 0; what < N_MOVING_COLLECTIVES; what++)
+		for (choir_dtype dtype = 0; dtype < N_DTYPES; dtype++)
+			for (choir_op op = 0; op < (collectives[what].reduces ? N_OPS : 1); op++) {
+				struct dense_call c = { .what = &collectives[what],
+					                .dtype = dtype,
+					                .op = op,
+					                .count = 3,
+					                .n = world->n,
+					                .device = *(bool *)device_p };
+
+				ran += ask_and_call(world, rank, comm, &c, NULL);
+			}
+	CHECK(ran > MOST_LIKELY);
+}
+
+static void test_dense(void **state)
+{
+	(void)state;
+	on_each_kind(dense);
 }
 
 /* --- lists --- */
@@ -226,25 +221,6 @@ static void sparse(struct world *world, int rank, choir_comm *comm, void *device
 	CHECK(choir_supports(comm, "sparse_allreduce", CHOIR_F8E4M3, CHOIR_OP_SUM, choir_none()) == CHOIR_SUCCESS);
 	CHECK(choir_supports(comm, "sparse_allreduce", CHOIR_F32_I32, CHOIR_OP_MINLOC, choir_none()) ==
 	      CHOIR_UNSUPPORTED);
-}
-
-/* Alone and of two ranks, on host memory and on each kind that the device has. */
-static void on_each_kind(world_fn fn)
-{
-	bool device = false;
-
-	for (int n = least_ranks(); n <= 2; n++)
-		for (int per_node = 0; per_node < n; per_node++)
-			world_run_at(n, per_node, 120000, fn, &device);
-	device = true;
-	for (int kind = 0; kind < end_of_kinds(); kind++) {
-		if (memory_lacks(world_device(), (enum memory_kind)kind) != NULL)
-			continue; /* test_dense said so */
-		memory_choose((enum memory_kind)kind);
-		for (int n = least_ranks(); n <= 2; n++)
-			world_run(n, NULL, fn, &device);
-	}
-	memory_choose(MEMORY_MEM);
 }
 
 static void test_sparse(void **state)
