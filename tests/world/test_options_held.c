@@ -18,6 +18,17 @@ struct held {
 	const char *options, *algorithms[2];
 };
 
+/* On four ranks. */
+static void run_with(const char *options, int per_node, world_fn fn, void *arg)
+{
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+
+	config.options = options;
+	config.ranks_per_node = per_node;
+	config.deadline_ms = 60000;
+	world_run(4, &config, fn, arg);
+}
+
 static const char phases[] = "direct twoshot";
 
 static void check_algorithm(struct world *world, int rank, choir_comm *comm, const struct held *held)
@@ -70,14 +81,9 @@ static void test_every_collective(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
 		for (int per_node = 0; per_node <= 2; per_node += 2) {
-			choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
-
 			if (per_node > 0 && strncmp(cases[i].options, "method", 6) == 0)
 				continue; /* a method that no layout of nodes has is an error */
-			config.options = cases[i].options;
-			config.ranks_per_node = per_node;
-			config.deadline_ms = 60000;
-			world_run(4, &config, every_collective, &cases[i]);
+			run_with(cases[i].options, per_node, every_collective, &cases[i]);
 		}
 }
 
@@ -117,14 +123,9 @@ static void ring_comes_first(struct world *world, int rank, choir_comm *comm, vo
 
 static void test_call_first(void **state)
 {
-	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
-
 	(void)state;
-	config.deadline_ms = 60000;
-	config.options = "link=node";
-	world_run(4, &config, call_comes_first, NULL);
-	config.options = "topology=ring-on-line";
-	world_run(4, &config, ring_comes_first, NULL);
+	run_with("link=node", 0, call_comes_first, NULL);
+	run_with("topology=ring-on-line", 0, ring_comes_first, NULL);
 }
 
 /* What no call of these ranks can have: the call fails, and choir_supports says so before. */
@@ -144,14 +145,10 @@ static void cannot_have(struct world *world, int rank, choir_comm *comm, void *w
 static void test_supports(void **state)
 {
 	static char topology[] = "rung-ring-8 does not fit 4 ranks", method[] = "algorithm 'hier_ring'";
-	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
 
 	(void)state;
-	config.deadline_ms = 60000;
-	config.options = "topology=rung-ring-8";
-	world_run(4, &config, cannot_have, topology);
-	config.options = "method=hier_ring";
-	world_run(4, &config, cannot_have, method);
+	run_with("topology=rung-ring-8", 0, cannot_have, topology);
+	run_with("method=hier_ring", 0, cannot_have, method);
 }
 
 int main(void)
