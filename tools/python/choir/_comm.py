@@ -718,12 +718,11 @@ class group:  # noqa: N801 - reads as a statement
         if _group.depth == 0:
             events = _group.events
             _group.held, _group.events = [], []
+        failures = [failure for failure in map(_failure, events) if failure is not None]  # of all: none goes on
         if kind is None:
             check(status)
-            failures = (failure for failure in map(_failure, events) if failure is not None)
-            failure = next(failures, None)
-            if failure is not None:
-                raise failure
+            if failures:
+                raise failures[0]
 
 
 def device_array(devices: Sequence[Device]) -> Any:
