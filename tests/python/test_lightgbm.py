@@ -94,6 +94,14 @@ class LightGBM(unittest.TestCase):
             with choir.lightgbm.network(comm):
                 self.fail("a network of no comm")
 
+    def test_comm_closed_in_the_block(self):
+        (comm,) = choir.threads(1)
+        with choir.lightgbm.network(comm):
+            with self.assertRaisesRegex(choir.ArgumentError, "the comm is the network of LightGBM"):
+                comm.close()
+            comm.barrier()
+        comm.close()
+
     def test_killed_rank(self):
         """The error names it within a second, of which a loaded machine may need several tries."""
         for _ in range(5):

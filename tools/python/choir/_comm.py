@@ -152,6 +152,7 @@ class Comm(Family, Persistent):
         self._handle = handle
         self._kept = held
         self._folds = False  # has used an operator of the caller's
+        self._network_of = ""  # who calls the library with this comm by itself, until a block's end
         self.rank: int = lib.choir_comm_rank(handle)
         self.size: int = lib.choir_comm_size(handle)
         _live.add(self)
@@ -542,6 +543,8 @@ class Comm(Family, Persistent):
 
     def close(self) -> None:
         """Waits for what is in flight, then destroys the comm.  Calls of other ranks that wait for this one fail."""
+        if self._network_of:
+            raise ArgumentError(f"the comm is the network of {self._network_of}: its block ends before the comm")
         if self._folds and self._handle:  # while the comm can be aborted by what a fold raises
             lib.choir_comm_flush(self._handle)
         handle = take(self)
@@ -561,6 +564,8 @@ class Comm(Family, Persistent):
             self.close()
             return
         abort(self)
+        if self._network_of:  # destroyed when the interpreter exits
+            return
         handle = take(self)
         if handle:
             lib.choir_comm_destroy(handle)

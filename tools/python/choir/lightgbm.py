@@ -46,7 +46,7 @@ def parameters(comm: Comm, tree_learner: str = "data") -> dict[str, Any]:
 def network(comm: Comm) -> Iterator[None]:
     """Within it LightGBM on this thread, its Dataset and train, goes through the comm.
 
-    LightGBM keeps its network by thread: construct and train on the thread that enters.
+    LightGBM keeps its network by thread: construct and train on the thread that enters.  The comm is closed behind it.
     """
     from lightgbm.basic import _LIB, _safe_call
 
@@ -57,6 +57,7 @@ def network(comm: Comm) -> Iterator[None]:
         raise ArgumentError("choir.lightgbm: the comm is closed")
     if refused:
         raise NoMemoryError("choir.lightgbm: no memory")
+    comm._network_of = "LightGBM"
     try:
         _safe_call(
             _LIB.LGBM_NetworkInitWithFunctions(
@@ -72,3 +73,4 @@ def network(comm: Comm) -> Iterator[None]:
             _safe_call(_LIB.LGBM_NetworkFree())
     finally:
         hooks.choir_lightgbm_close()
+        comm._network_of = ""
