@@ -166,8 +166,8 @@ class Tcp(unittest.TestCase):
     def test_wrong_secret(self):
         got = meet(2, lambda rank: self.enter(rank, 2, *((SECRET, 3) if rank == 0 else (b"x" * 16, 20))))
         self.assertIsInstance(got[1], choir.TransportError)
-        self.assertIn("secret", str(got[1]))
-        self.assertRegex(str(got[0]), "rank 1 did not come")
+        self.assertRegex(str(got[1]), "rank 0 refused rank 1: is the secret the same")
+        self.assertRegex(str(got[0]), "rank 1 did not come within 3 s; who came as rank 1 did not know the secret")
 
     def test_short_secret(self):
         with self.assertRaisesRegex(choir.ArgumentError, "guessed"):

@@ -90,7 +90,7 @@ def _server_hello(sock: socket.socket, secret: bytes | None) -> tuple[int, int, 
     if secret is None:
         return rank, size, plain
     if not hmac.compare_digest(plain._exactly(32), _mac(secret, b"client", mine, told)):
-        raise TransportError("the meeting: a newcomer does not know the secret")
+        raise _Stranger(rank)
     sock.sendall(_mac(secret, b"server", theirs, mine))
     return rank, size, _Channel(sock, _mac(secret, b"channel", mine, theirs), b"a")
 
@@ -109,7 +109,7 @@ def _client_hello(sock: socket.socket, secret: bytes | None, rank: int, size: in
     try:
         answer = plain._exactly(32)
     except (OSError, TransportError):
-        raise _Refused("the meeting: rank 0 refused this process: is the secret the same?") from None
+        raise _Refused(f"the meeting: rank 0 refused rank {rank}: is the secret the same?") from None
     if not hmac.compare_digest(answer, _mac(secret, b"server", mine, theirs)):
         raise _Refused("the meeting: what answers there does not know the secret")
     return _Channel(sock, _mac(secret, b"channel", theirs, mine), b"b")
@@ -117,6 +117,14 @@ def _client_hello(sock: socket.socket, secret: bytes | None, rank: int, size: in
 
 class _Refused(TransportError):
     """Trying again does not help."""
+
+
+class _Stranger(TransportError):
+    """A newcomer without the secret; the rank is what it says of itself."""
+
+    def __init__(self, rank: int) -> None:
+        super().__init__("the meeting: a newcomer does not know the secret")
+        self.rank = rank
 
 
 def _did_not_come(absent: list[int]) -> str:
@@ -132,12 +140,17 @@ class Meeting:
         self.until = time.monotonic() + deadline
         self.deadline = deadline
         self.channels: dict[int, _Channel] = {}
+        self.strangers: set[int] = set()
 
     def _left(self) -> float:
         return max(self.until - time.monotonic(), 0.001)
 
-    def _late(self, what: str) -> DeadlineError:
-        return DeadlineError(f"the meeting: {what} within {self.deadline:g} s")
+    def _late(self, what: str, more: str = "") -> DeadlineError:
+        return DeadlineError(f"the meeting: {what} within {self.deadline:g} s{more}")
+
+    def _about_strangers(self, absent: list[int]) -> str:
+        refused = [str(rank) for rank in absent if rank in self.strangers]
+        return f"; who came as rank {', '.join(refused)} did not know the secret" if refused else ""
 
     def serve(self, listener: socket.socket, secret: bytes | None, trusted: Callable[[socket.socket], bool]) -> None:
         """Rank 0: waits for the others."""
@@ -152,8 +165,10 @@ class Meeting:
                 if not trusted(sock):
                     raise TransportError("a stranger")
                 rank, size, channel = _server_hello(sock, secret)
-            except (OSError, TransportError):
+            except (OSError, TransportError) as error:
                 sock.close()
+                if isinstance(error, _Stranger) and 0 < error.rank < self.size:
+                    self.strangers.add(error.rank)
                 return
             with lock:
                 if over:
@@ -183,7 +198,7 @@ class Meeting:
             listener.settimeout(0.05)
             while (absent := sorted(set(range(1, self.size)) - set(arrived))) and not problem:
                 if time.monotonic() > self.until:
-                    raise self._late(_did_not_come(absent))
+                    raise self._late(_did_not_come(absent), self._about_strangers(absent))
                 try:
                     sock = listener.accept()[0]
                 except (TimeoutError, socket.timeout):  # the same from Python 3.10 on
