@@ -24,7 +24,8 @@ typedef enum choir_memory_class {
 } choir_memory_class;
 
 /* The place where reductions run.  AUTO: dense ones on the host, but in kernels by the algorithms `device` of ranks
- * whose devices share a context; sparse ones on the host for CPU devices, else in kernels. */
+ * whose devices share a context, and the long blocks of a reduce_scatter of two or three ranks whose GPUs have memory
+ * of their own; sparse ones on the host for CPU devices, else in kernels.  HOST: but for the algorithms `device`. */
 typedef enum choir_reduce_where {
 	CHOIR_REDUCE_AUTO = 0,
 	CHOIR_REDUCE_HOST = 1,

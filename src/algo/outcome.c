@@ -58,6 +58,7 @@ struct plan_rank outcome_rank(const struct algo_in *in, const struct plan *plan)
 		.recv_bytes = buffer_bytes(in, false),
 		.send_direct = in->send_direct,
 		.owns_copied = in->owns_copied,
+		.owns_reduced = in->owns_reduced,
 		.recv_direct = in->recv_direct,
 		.lists = in->lists > 0,
 	};

@@ -2,13 +2,17 @@
 /* reduce_scatter and reduce_scatterv through the arena: each rank copies a chunk of every block to its slot and reduces
  * its own block's chunk from all slots into RECV.
  *
- * One wait for each chunk of the longest block.  A rank writes n - 1 blocks (n if SEND is not direct) and reads n.  One
- * node, any lengths, also zero.  The owner folds in rank order.
+ * One wait for each chunk of the longest block.  A rank writes n - 1 blocks (n if SEND is neither direct nor reduced on
+ * the device) and reads n.  One node, any lengths, also zero.  The owner folds in rank order.
  *
  * An area of the slot has a chunk of each block.  In period k a rank copies chunk k + 1 (where commands copy, k + 3),
  * reduces chunk k, publishes phase k + 2, and awaits it of all ranks.  All have reduced chunk k - 1 before phase k + 1,
  * so two areas would be enough, or four; Note [streams] says why there are four always.  In place is safe: a chunk of
- * RECV is written after the same chunk of every block was copied, by the step that reads it as its own operand. */
+ * RECV is written after the same chunk of every block was copied, by the step that reads it as its own operand.
+ *
+ * Note [own block].  Where in->owns_reduced, a rank's own block stays in the device's memory: what the others put comes
+ * up to it, and a kernel reduces both into RECV.  (n - 1) / n of SEND cross the bus down and as much up, where else it
+ * is all of SEND down and a block up. */
 #include "algo/blocks.h"
 #include "algo/build.h"
 #include "algo/fit.h"
@@ -89,11 +93,17 @@ static uint64_t len_of(const struct scatter *s, uint64_t k, int block)
 	return off < bytes ? min_u64(s->chunks.each, bytes - off) : 0;
 }
 
+/* Is this rank's own block reduced from where it is? */
+static bool reads_own(const struct algo_in *in)
+{
+	return in->send_direct || in->owns_reduced;
+}
+
 static void put(struct scatter *s, uint64_t k)
 {
 	s->put_from[k % AREAS] = s->plan->n_steps;
 	for (int b = 0; b < s->in->layout->n; b++)
-		if (len_of(s, k, b) && (b != s->in->me || !s->in->send_direct))
+		if (len_of(s, k, b) && (b != s->in->me || !reads_own(s->in)))
 			plan_copy(s->plan, slot_at(s, s->in->me, k, b), send_at(s, k, b), len_of(s, k, b), &s->awaited,
 			          1, "put");
 	s->put_to[k % AREAS] = s->plan->n_steps;
@@ -107,9 +117,12 @@ static void reduce(struct scatter *s, uint64_t k)
 
 	if (len == 0)
 		return;
-	piece = piece_for_recv(in, s->plan, &s->window, off);
+	if (in->owns_reduced)
+		piece = (struct piece){ .ref = plan_at(PLAN_RECV, off) };
+	else
+		piece = piece_for_recv(in, s->plan, &s->window, off);
 	for (int p = 0; p < in->layout->n; p++)
-		plan_source(s->plan, p == in->me && in->send_direct ? send_at(s, k, p) : slot_at(s, p, k, in->me));
+		plan_source(s->plan, p == in->me && reads_own(in) ? send_at(s, k, p) : slot_at(s, p, k, in->me));
 	s->reduced = plan_reduce(s->plan, piece.ref, NULL, 0, PLAN_RAW_ALL, true, len, &s->awaited, 1, "reduce block");
 	piece.ready = s->reduced;
 	piece_to_recv(&piece, s->plan, off, len);
@@ -131,7 +144,7 @@ choir_status reduce_scatter_slots(const struct algo_in *in, struct plan *plan)
 	if (s.chunks.n == 0)
 		return plan_finish(plan);
 	plan->slot_used = s.chunks.n == 1 ? rank_blocks_total(in) : AREAS * (uint64_t)in->layout->n * s.chunks.each;
-	window_init(&s.window, plan, in->recv_direct ? 0 : s.chunks.each);
+	window_init(&s.window, plan, in->recv_direct || in->owns_reduced ? 0 : s.chunks.each);
 	s.ahead = fit_by_commands(in) ? AREAS - 1 : 1;
 	for (uint64_t k = 0; k < s.ahead && k < s.chunks.n; k++)
 		put(&s, k);

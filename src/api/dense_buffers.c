@@ -90,6 +90,35 @@ static void take_shadows(const struct dense *d, struct bound *bound)
 	bound->recv_shadow = receives;
 }
 
+/* With more ranks more bytes would cross the bus than where the host reduces. */
+enum { OWN_BLOCK_RANKS = 3 };
+
+/* A kernel and the copies on other queues access no memory of one root at once. */
+static bool lie_apart(const struct dense *d)
+{
+	struct dev_origin send, recv;
+
+	return dev_origin(d->send, &send) && dev_origin(d->recv, &recv) && send.root != NULL && recv.root != NULL &&
+	       send.root != recv.root;
+}
+
+static bool is_far_mem(const struct dev_access *access)
+{
+	return access->mem != NULL && access->stage && dev_kernels_may(access);
+}
+
+/* Note [own block] in algo/reduce_scatter_slots.c.  Short calls have shadows, so their buffers are direct. */
+static bool owns_reduced(const struct dense *d, const struct bound *bound)
+{
+	const choir_device *device = d->comm->device;
+	bool scatters = d->collective == COLLECTIVE_REDUCE_SCATTER || d->collective == COLLECTIVE_REDUCE_SCATTERV;
+
+	return scatters && d->op != CHOIR_OP_LOCAL && !bound->in.scaled && d->kernels_can &&
+	       d->comm->n <= OWN_BLOCK_RANKS && dev_has_far_memory(device) &&
+	       dev_reduce_where(device) != CHOIR_REDUCE_HOST && !bound->in.send_direct && !bound->in.recv_direct &&
+	       is_far_mem(&bound->send) && is_far_mem(&bound->recv) && lie_apart(d);
+}
+
 static choir_status resolve(const struct dense *d, struct bound *bound, struct prepared *prepared)
 {
 	choir_device *device = d->comm->device;
@@ -112,6 +141,7 @@ static choir_status resolve(const struct dense *d, struct bound *bound, struct p
 	in->send_direct = !bound->send.stage || bound->send_shadow;
 	in->recv_direct = !bound->recv.stage || bound->recv_shadow;
 	in->owns_copied = !in->send_direct && !in->recv_direct && dev_copies_between(&bound->recv, &bound->send);
+	in->owns_reduced = owns_reduced(d, bound);
 	return CHOIR_SUCCESS;
 }
 

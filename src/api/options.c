@@ -258,7 +258,7 @@ void options_apply(const struct dense_options *options, struct algo_in *in)
 		in->message_bytes = in->chunk_bytes;
 	in->staged = options->staged;
 	if (options->staged)
-		in->send_direct = in->recv_direct = in->owns_copied = in->shared = false;
+		in->send_direct = in->recv_direct = in->owns_copied = in->owns_reduced = in->shared = false;
 }
 
 uint64_t options_hash(uint64_t hash, const struct algo_in *in)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A REDUCE of a plan on the host, by a kernel.  Operands that the device reads in place (a caller's cl_mem, wrapped
- * arena or scratch on CPU devices) are used there; the others are copied into device scratch first and the result back,
- * all on the device's one in-order queue, so only the last event is watched. */
+/* A REDUCE of a plan on the host, by a kernel.  Operands that the device reads in place (a caller's cl_mem that the
+ * host reaches too or that stays on the device: Note [own block] in algo/reduce_scatter_slots.c; wrapped arena or
+ * scratch on CPU devices) are used there; the others are copied into device scratch first and the result back, all on
+ * the device's one in-order queue, so only the last event is watched. */
 #include "exec/steps.h"
 
 #include "base/arithmetic.h"
@@ -33,7 +34,7 @@ static bool in_place_operand(struct run *run, struct plan_ref ref, struct reduce
 	case PLAN_SEND:
 	case PLAN_RECV:
 		*out = (struct reduce_operand){ access->mem, access->off + ref.off };
-		return access->mem != NULL && access->direct && dev_kernels_may(access);
+		return access->mem != NULL && (access->direct || run->bound.in.owns_reduced) && dev_kernels_may(access);
 	case PLAN_SCRATCH:
 		*out = (struct reduce_operand){ run->scratch.mem, ref.off };
 		return run->scratch.mem != NULL && dev_is_cpu(run->comm->device);
@@ -105,6 +106,11 @@ choir_status steps_reduce_by(struct run *run, const struct plan_step *step, step
 	dev_build_deadline(0);
 	free(src);
 	return st == CHOIR_SUCCESS ? st : segments_drain(run->comm->device, st);
+}
+
+bool steps_reduces_own(const struct run *run, const struct plan_step *step)
+{
+	return run->bound.in.owns_reduced && step->dst.buf == PLAN_RECV;
 }
 
 choir_status steps_kernel_reduce(struct run *run, const struct plan_step *step, cl_event *event_p)

@@ -146,6 +146,7 @@ static void key_of(const struct algorithm *algorithm, const struct algo_in *in, 
 	key->send_direct = in->send_direct;
 	key->recv_direct = in->recv_direct;
 	key->owns_copied = in->owns_copied;
+	key->owns_reduced = in->owns_reduced;
 	key->final_op = in->final_op;
 	key->shared = in->shared;
 	key->nt = in->nt;
@@ -174,7 +175,7 @@ static choir_status build_scaled(const struct algorithm *algorithm, const struct
 
 	plan_scale(plan, in->bytes * blocks, in->send_direct);
 	own.send_direct = true;
-	own.owns_copied = false;
+	own.owns_copied = own.owns_reduced = false;
 	own.in_place = false;
 	own.in_place_off = 0;
 	return algorithm->build(&own, plan);

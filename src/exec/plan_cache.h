@@ -17,7 +17,8 @@ struct plan_key {
 	uint64_t elem_bytes, bytes, in_place_off, slot_bytes, device_bytes;
 	uint64_t lists_hash, chunk_bytes;
 	int32_t root;
-	uint8_t in_place, lists, send_direct, recv_direct, owns_copied, final_op, shared, nt, scaled, order;
+	uint8_t in_place, lists, send_direct, recv_direct, owns_copied, owns_reduced, final_op, shared, nt, scaled,
+	    order;
 };
 
 enum { PLAN_LISTS = 6 };

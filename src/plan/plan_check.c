@@ -119,11 +119,14 @@ static choir_status check_device(const struct plan_team *team, int rank, uint32_
 	return CHOIR_SUCCESS;
 }
 
-/* From SEND to RECV, by a command of the device? */
-static bool copies_own(const struct plan_rank *rank, const struct plan_step *step)
+/* From SEND to RECV, by a command or a kernel of the device? */
+static bool stays_on_device(const struct plan_rank *rank, const struct plan_step *step)
 {
-	return rank->owns_copied && step->kind == PLAN_COPY && step->dst.buf == PLAN_RECV &&
-	       rank->plan->refs[step->src_first].buf == PLAN_SEND;
+	if (step->dst.buf != PLAN_RECV || step->n_more > 0)
+		return false;
+	if (step->kind == PLAN_REDUCE)
+		return rank->owns_reduced;
+	return rank->owns_copied && step->kind == PLAN_COPY && rank->plan->refs[step->src_first].buf == PLAN_SEND;
 }
 
 /* A buffer that is not direct may only be copied from or to the library's memory, by its own rank. */
@@ -144,7 +147,7 @@ static choir_status check_staging(const struct plan_team *team, int rank, uint32
 		from_callers |= is_of_caller(src);
 		peers |= src.buf >= PLAN_PEER_SEND;
 	}
-	if (!staged || step->len == 0 || copies_own(&team->ranks[rank], step))
+	if (!staged || step->len == 0 || stays_on_device(&team->ranks[rank], step))
 		return CHOIR_SUCCESS;
 	if (step->kind != PLAN_COPY || peers || (is_of_caller(step->dst) && from_callers))
 		return plan_team_wrong(team, rank, i, "touches a buffer that is not direct");

@@ -11,8 +11,8 @@ struct plan_rank {
 	int node;
 	uint64_t send_at, send_bytes;
 	uint64_t recv_at, recv_bytes;
-	bool send_direct, recv_direct, owns_copied; /* struct algo_in */
-	bool lists;                                 /* SEND and RECV are lists of buffers */
+	bool send_direct, recv_direct, owns_copied, owns_reduced; /* struct algo_in */
+	bool lists;                                               /* SEND and RECV are lists of buffers */
 };
 
 struct plan_team {
