@@ -117,11 +117,13 @@ static void take(struct streams *s, uint64_t k)
 	s->took_to[k % s->behind] = s->plan->n_steps;
 }
 
-/* Copies the piece of the own part for period k. */
+/* Copies the piece of the own part for period k; a command of the device, which is all of it, waits for nothing. */
 static void own(struct streams *s, uint64_t k, plan_id after)
 {
 	uint64_t from = min_u64(k * s->own_part, s->own_bytes), len = min_u64(s->own_part, s->own_bytes - from);
 
+	if (s->in->owns_copied)
+		after = PLAN_NO_STEP;
 	if (len > 0)
 		plan_copy(s->plan, plan_at(PLAN_RECV, s->own_to + from), plan_at(PLAN_SEND, s->own_at + from), len,
 		          &after, 1, "own");
