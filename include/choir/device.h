@@ -24,8 +24,9 @@ typedef enum choir_memory_class {
 } choir_memory_class;
 
 /* The place where reductions run.  AUTO: dense ones on the host, but in kernels by the algorithms `device` of ranks
- * whose devices share a context, and the long blocks of a reduce_scatter of two or three ranks whose GPUs have memory
- * of their own; sparse ones on the host for CPU devices, else in kernels.  HOST: but for the algorithms `device`. */
+ * whose devices share a context, and by GPUs with memory of their own where a reduce_scatter of two or three ranks of a
+ * node goes by `slots` from one cl_mem to another; sparse ones on the host for CPU devices, else in kernels.  HOST: on
+ * the host, but by the algorithms `device`. */
 typedef enum choir_reduce_where {
 	CHOIR_REDUCE_AUTO = 0,
 	CHOIR_REDUCE_HOST = 1,

@@ -10,9 +10,9 @@
  * so two areas would be enough, or four; Note [streams] says why there are four always.  In place is safe: a chunk of
  * RECV is written after the same chunk of every block was copied, by the step that reads it as its own operand.
  *
- * Note [own block].  Where in->owns_reduced, a rank's own block stays in the device's memory: what the others put comes
- * up to it, and a kernel reduces both into RECV.  (n - 1) / n of SEND cross the bus down and as much up, where else it
- * is all of SEND down and a block up. */
+ * Note [own block].  Where in->owns_reduced, a rank's own block stays in the device's memory.  The parts that the other
+ * ranks put are written to the device, and a kernel reduces them with the own block into RECV.  So (n - 1) / n of SEND
+ * cross the bus each way; without it, all of SEND down and one block up. */
 #include "algo/blocks.h"
 #include "algo/build.h"
 #include "algo/fit.h"
@@ -45,8 +45,8 @@ static uint64_t chunk_limit(const struct algo_in *in)
 	return cache ? min_u64(limit, cache) : limit;
 }
 
-/* Where commands copy, only the last write overlaps with nothing.  A rank writes one block of the n that it reads, so
- * the write before is over in time if the last chunk is an n-th of the others. */
+/* Where commands copy, only the last write overlaps with nothing.  A rank whose host reduces writes one block of the n
+ * that it reads, so the write before is over in time if the last chunk is an n-th of the others. */
 static struct chunks chunks_for(const struct algo_in *in)
 {
 	uint64_t unit = block_unit(in->elem_bytes), n = (uint64_t)in->layout->n, each;
@@ -93,7 +93,7 @@ static uint64_t len_of(const struct scatter *s, uint64_t k, int block)
 	return off < bytes ? min_u64(s->chunks.each, bytes - off) : 0;
 }
 
-/* Is this rank's own block reduced from where it is? */
+/* True if this rank's own block is reduced from SEND itself. */
 static bool reads_own(const struct algo_in *in)
 {
 	return in->send_direct || in->owns_reduced;

@@ -9,7 +9,8 @@
  * know all lengths.
  *
  * A rank copies its own part from SEND to RECV in as many pieces, after it has published: the wait hides the copy, and
- * bytes that other ranks take too are in the cache.  An alltoallv copies its own part after the first wait, since RECV
+ * bytes that other ranks take too are in the cache.  Where one command of the device copies all of it, that waits for
+ * nothing.  An alltoallv copies its own part after the first wait, since RECV
  * must not be written before the ranks have compared their calls.  Where one step cannot copy from SEND to RECV, bytes
  * that other ranks take too are copied from the rank's slot, and the rest goes through scratch. */
 #include "algo/streams.h"
@@ -117,13 +118,11 @@ static void take(struct streams *s, uint64_t k)
 	s->took_to[k % s->behind] = s->plan->n_steps;
 }
 
-/* Copies the piece of the own part for period k; a command of the device, which is all of it, waits for nothing. */
+/* Copies the piece of the own part for period k. */
 static void own(struct streams *s, uint64_t k, plan_id after)
 {
 	uint64_t from = min_u64(k * s->own_part, s->own_bytes), len = min_u64(s->own_part, s->own_bytes - from);
 
-	if (s->in->owns_copied)
-		after = PLAN_NO_STEP;
 	if (len > 0)
 		plan_copy(s->plan, plan_at(PLAN_RECV, s->own_to + from), plan_at(PLAN_SEND, s->own_at + from), len,
 		          &after, 1, "own");
@@ -140,7 +139,7 @@ static void period_one_way(struct streams *s)
 		need_range(s->plan, s->put_from[0], s->put_to[0]);
 		s->published = plan_publish(s->plan, 1, NULL, 0, "block there");
 	}
-	own(s, 0, s->published);
+	own(s, 0, s->in->owns_copied ? PLAN_NO_STEP : s->published);
 	for (int i = 1; i < in->layout->n; i++) {
 		int rank = (in->me + i) % in->layout->n;
 		struct stream stream = s->view->of(in, rank);
@@ -164,7 +163,7 @@ static void period(struct streams *s, uint64_t k)
 			need_range(s->plan, s->took_from[k % s->behind], s->took_to[k % s->behind]);
 		s->published = plan_publish(s->plan, (uint32_t)k + 1, NULL, 0, "phase");
 		if (!late)
-			own(s, k, s->published);
+			own(s, k, s->in->owns_copied ? PLAN_NO_STEP : s->published);
 	}
 	if (k > 0) {
 		take(s, k - 1);

@@ -183,7 +183,7 @@ static choir_status place_reductions(struct dense *d, struct prepared *prepared)
 	functions = d->user->config.fold != NULL;
 	kernels = !functions || dense_plan_kernels_can(d);
 	d->by_kernels = kernels && (d->by_kernels || !functions);
-	d->kernels_can = d->by_kernels; /* of another the text is not compiled */
+	d->kernels_can = d->by_kernels; /* its functions reduce on the host otherwise */
 	if (kernels && (d->by_kernels || d->comm->device_bytes > 0))
 		st = reduce_kernel_warm(d->comm->device, d->dtype, d->op);
 	return st == CHOIR_SUCCESS ? st : error_prefix(st, "%s", d->call);

@@ -93,7 +93,7 @@ static void take_shadows(const struct dense *d, struct bound *bound)
 /* With more ranks more bytes would cross the bus than where the host reduces. */
 enum { OWN_BLOCK_RANKS = 3 };
 
-/* A kernel and the copies on other queues access no memory of one root at once. */
+/* No kernel writes memory of a root that another queue accesses in this call. */
 static bool lie_apart(const struct dense *d)
 {
 	struct dev_origin send, recv;
@@ -108,7 +108,7 @@ static bool is_far_mem(const struct dev_access *access)
 }
 
 /* Note [own block] in algo/reduce_scatter_slots.c.  Short calls have shadows, so their buffers are direct. */
-static bool owns_reduced(const struct dense *d, const struct bound *bound)
+static bool may_own_reduced(const struct dense *d, const struct bound *bound)
 {
 	const choir_device *device = d->comm->device;
 	bool scatters = d->collective == COLLECTIVE_REDUCE_SCATTER || d->collective == COLLECTIVE_REDUCE_SCATTERV;
@@ -117,6 +117,18 @@ static bool owns_reduced(const struct dense *d, const struct bound *bound)
 	       d->comm->n <= OWN_BLOCK_RANKS && dev_has_far_memory(device) &&
 	       dev_reduce_where(device) != CHOIR_REDUCE_HOST && !bound->in.send_direct && !bound->in.recv_direct &&
 	       is_far_mem(&bound->send) && is_far_mem(&bound->recv) && lie_apart(d);
+}
+
+/* Where the kernel cannot be built the host reduces; at the deadline that is not known yet. */
+static choir_status find_owns_reduced(const struct dense *d, struct bound *bound)
+{
+	choir_status st;
+
+	if (!may_own_reduced(d, bound))
+		return CHOIR_SUCCESS;
+	st = reduce_kernel_warm(d->comm->device, d->dtype, d->op);
+	bound->in.owns_reduced = st == CHOIR_SUCCESS;
+	return st == CHOIR_TIMEOUT ? st : CHOIR_SUCCESS;
 }
 
 static choir_status resolve(const struct dense *d, struct bound *bound, struct prepared *prepared)
@@ -141,8 +153,7 @@ static choir_status resolve(const struct dense *d, struct bound *bound, struct p
 	in->send_direct = !bound->send.stage || bound->send_shadow;
 	in->recv_direct = !bound->recv.stage || bound->recv_shadow;
 	in->owns_copied = !in->send_direct && !in->recv_direct && dev_copies_between(&bound->recv, &bound->send);
-	in->owns_reduced = owns_reduced(d, bound);
-	return CHOIR_SUCCESS;
+	return find_owns_reduced(d, bound);
 }
 
 /* Shorter segments are gathered and scattered where they go through slots: that costs less than a reduction each. */

@@ -52,3 +52,16 @@ uint64_t device_memory_offer(struct run *run)
 		                           .factor = run->bound.factor };
 	return symmetric_address_of_device(&run->source);
 }
+
+enum { PIN_BYTES = 16 * 1024 };
+
+void device_memory_pin_slots(struct choir_comm *comm, struct plan_ref ref, uint64_t bytes)
+{
+	struct arena_use *use = &comm->engine.arena;
+
+	if (use->pin_tried || ref.buf != PLAN_SLOT || bytes < PIN_BYTES || !dev_has_far_memory(comm->device))
+		return;
+	use->pin_tried = true;
+	if (arena_take_all(comm->arena) == CHOIR_SUCCESS)
+		dev_memory_pin(comm->device, arena_base(comm->arena), arena_bytes(comm->arena), &use->pinned);
+}

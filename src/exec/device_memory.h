@@ -18,6 +18,9 @@ uint64_t device_memory_offer(struct run *run);
 enum { DEVICE_ROOM_BYTES = 2 << 20 };
 choir_status device_memory_room(struct run *run, enum dev_kind kind, struct dev_bytes *out);
 
+/* device_memory_pin_slots: before a copy between the device and a slot, of which the first long one pins the arena. */
+void device_memory_pin_slots(struct choir_comm *comm, struct plan_ref ref, uint64_t bytes);
+
 /* device_memory_free: releases it; the device is done with it. */
 void device_memory_free(struct run *run);
 

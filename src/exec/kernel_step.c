@@ -54,6 +54,7 @@ static choir_status upload(struct run *run, struct plan_ref ref, uint64_t off, u
 {
 	struct dev_access access = dev_buffer_access(run->device_memory.scratch.mem, off, len);
 
+	device_memory_pin_slots(run->comm, ref, len);
 	TRY(dev_write(run->comm->device, &access, 0, operand_at(run, ref), len, NULL));
 	*out = (struct reduce_operand){ run->device_memory.scratch.mem, off };
 	return CHOIR_SUCCESS;
@@ -72,22 +73,34 @@ static choir_status copy_out(struct run *run, const struct plan_step *step, stru
 	               : dev_read(run->comm->device, &result, 0, operand_at(run, step->dst), step->len, event_p);
 }
 
+/* How many of the sources and of the destination the kernel does not access in place. */
+static uint64_t copied_operands(struct run *run, const struct plan_step *step)
+{
+	struct reduce_operand unused;
+	uint64_t n = !in_place_operand(run, step->dst, &unused);
+
+	for (uint32_t i = 0; i < step->n_src; i++)
+		n += !in_place_operand(run, run->plan->refs[step->src_first + i], &unused);
+	return n;
+}
+
 static choir_status start(struct run *run, const struct plan_step *step, struct reduce_operand *src, cl_event *event_p)
 {
-	uint64_t room = round_up(step->len, 64);
+	const struct plan_ref *refs = &run->plan->refs[step->src_first];
+	uint64_t room = round_up(step->len, 64), off = 0;
 	struct reduce_operand dst;
 	struct reduce_call call;
 	bool dst_in_place = in_place_operand(run, step->dst, &dst), last = dst_in_place && step->n_more == 0;
 
-	TRY(device_memory_grow(run, &run->device_memory.scratch, room * (step->n_src + 1)));
+	TRY(device_memory_grow(run, &run->device_memory.scratch, room * copied_operands(run, step)));
 	for (uint32_t i = 0; i < step->n_src; i++) {
-		struct plan_ref ref = run->plan->refs[step->src_first + i];
-
-		if (!in_place_operand(run, ref, &src[i]))
-			TRY(upload(run, ref, room * i, step->len, &src[i]));
+		if (in_place_operand(run, refs[i], &src[i]))
+			continue;
+		TRY(upload(run, refs[i], off, step->len, &src[i]));
+		off += room;
 	}
 	if (!dst_in_place)
-		dst = (struct reduce_operand){ run->device_memory.scratch.mem, room * step->n_src };
+		dst = (struct reduce_operand){ run->device_memory.scratch.mem, off };
 	operand_reduce_call(run, step, step->len, &call);
 	TRY(reduce_kernel_start(run->comm->device, &call, dst, src, last ? event_p : NULL));
 	return last ? CHOIR_SUCCESS : copy_out(run, step, dst, dst_in_place, event_p);
@@ -108,7 +121,7 @@ choir_status steps_reduce_by(struct run *run, const struct plan_step *step, step
 	return st == CHOIR_SUCCESS ? st : segments_drain(run->comm->device, st);
 }
 
-bool steps_reduces_own(const struct run *run, const struct plan_step *step)
+bool steps_reduces_on_device(const struct run *run, const struct plan_step *step)
 {
 	return run->bound.in.owns_reduced && step->dst.buf == PLAN_RECV;
 }

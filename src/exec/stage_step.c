@@ -3,9 +3,10 @@
  * deps order the two. */
 #include "exec/steps.h"
 
+#include "exec/device_memory.h"
 #include "exec/operand.h"
 
-enum { NOW_BYTES = 64 * 1024, CPU_NOW_BYTES = 256 * 1024, PIN_BYTES = 16 * 1024 };
+enum { NOW_BYTES = 64 * 1024, CPU_NOW_BYTES = 256 * 1024 };
 
 static bool needs_command(const struct dev_access *access, const struct segments *segments)
 {
@@ -63,18 +64,6 @@ static choir_status start_write(struct run *run, uint64_t off, const void *from,
 	return dev_stage_write(run->comm->device, &run->bound.recv, off, from, bytes, event_p);
 }
 
-/* Before the first long copy from or to a slot. */
-static void pin_slots(struct choir_comm *comm, struct plan_ref ref, uint64_t bytes)
-{
-	struct arena_use *use = &comm->engine.arena;
-
-	if (use->pin_tried || ref.buf != PLAN_SLOT || bytes < PIN_BYTES || !dev_has_far_memory(comm->device))
-		return;
-	use->pin_tried = true;
-	if (arena_take_all(comm->arena) == CHOIR_SUCCESS)
-		dev_memory_pin(comm->device, arena_base(comm->arena), arena_bytes(comm->arena), &use->pinned);
-}
-
 choir_status steps_stage_copy(struct run *run, const struct plan_step *step, cl_event *event_p, bool *done)
 {
 	struct plan_ref src = run->plan->refs[step->src_first];
@@ -82,7 +71,7 @@ choir_status steps_stage_copy(struct run *run, const struct plan_step *step, cl_
 
 	if (reads && is_write(run, step)) /* plans have such steps where in->owns_copied */
 		return steps_device_copy(run, step, event_p);
-	pin_slots(run->comm, reads ? step->dst : src, step->len);
+	device_memory_pin_slots(run->comm, reads ? step->dst : src, step->len);
 	if (now && reads)
 		TRY(dev_stage_read_now(run->comm->device, &run->bound.send, src.off, operand_at(run, step->dst),
 		                       step->len));

@@ -50,7 +50,7 @@ static choir_status start_reduce(struct run *run, uint32_t id, bool *done)
 	}
 	if (run->plan->device)
 		return steps_device_reduce(run, step, &run->board.events[id]);
-	if (run->bound.by_kernels || steps_reduces_own(run, step))
+	if (run->bound.by_kernels || steps_reduces_on_device(run, step))
 		return steps_kernel_reduce(run, step, &run->board.events[id]);
 	return steps_host_reduce(run, step, done);
 }

@@ -23,9 +23,9 @@ choir_status steps_try(struct run *run, uint32_t id, bool *done);
 void steps_free(struct run *run);
 
 /* steps_kernel_reduce: a REDUCE of a plan on the host, by a kernel; *event_p is complete when the result is where the
- * step says.  steps_reduces_own: is a kernel wanted for that step because its result stays on the device?  In
- * kernel_step.c. */
-bool steps_reduces_own(const struct run *run, const struct plan_step *step);
+ * step says.  steps_reduces_on_device: true for a step whose result stays in the device's memory (Note [own block] in
+ * algo/reduce_scatter_slots.c).  In kernel_step.c. */
+bool steps_reduces_on_device(const struct run *run, const struct plan_step *step);
 choir_status steps_kernel_reduce(struct run *run, const struct plan_step *step, cl_event *event_p);
 
 /* steps_reduce_by: calls `reduction`, which starts a kernel, with room in src for the step's sources.  A kernel that

@@ -44,10 +44,10 @@ static void rates_make_bytes(void **state)
 
 /* --- the path --- */
 
-enum { N = 2, MOST = 4, COUNT = 300000 }; /* ranks; elements */
+enum { N = 2, COUNT = 300000 };
 
 struct sum {
-	struct memory in[MOST], out[MOST];
+	struct memory in[N], out[N];
 	float want[COUNT];
 };
 
@@ -175,190 +175,6 @@ static void own_block_stays(void **state)
 	}
 }
 
-/* --- what a rank reduces of its own --- */
-
-static void scatter(struct world *world, int rank, choir_comm *comm, void *arg)
-{
-	struct sum *sum = arg;
-	choir_call by_host = CHOIR_CALL_INIT;
-
-	by_host.options = "algorithm=slots";
-	OK(choir_reduce_scatter(comm, sum->in[rank].buffer, sum->out[rank].buffer, COUNT / (size_t)world->n, CHOIR_F32,
-	                        CHOIR_OP_SUM, &by_host, NULL));
-}
-
-static void check_scattered(struct world *world, int rank, choir_comm *comm, void *arg)
-{
-	struct sum *sum = arg;
-	size_t block = COUNT / (size_t)world->n, wrong = 0;
-	const float *out;
-
-	(void)comm;
-	memory_pull(&sum->out[rank]);
-	out = (const float *)(const void *)memory_payload(&sum->out[rank]);
-	for (size_t i = 0; i < block; i++) {
-		float want = value(0, (size_t)rank * block + i);
-
-		for (int r = 1; r < world->n; r++)
-			want += value(r, (size_t)rank * block + i);
-		wrong += out[i] != want;
-	}
-	CHECK(wrong == 0);
-	memory_free(&sum->in[rank]);
-	memory_free(&sum->out[rank]);
-}
-
-/* Of two or three ranks; of more, more bytes would go up than the host saves.  Short calls are the host's too. */
-static void own_block_is_reduced_there(void **state)
-{
-	static const struct {
-		int n;
-		double us; /* of a command */
-		choir_reduce_where where;
-		bool stays;
-	} rows[] = { { 2, 5, CHOIR_REDUCE_AUTO, true },   { 3, 5, CHOIR_REDUCE_AUTO, true },
-		     { 4, 5, CHOIR_REDUCE_AUTO, false },  { 2, 5, CHOIR_REDUCE_HOST, false },
-		     { 2, 50, CHOIR_REDUCE_AUTO, false }, { 2, 5, CHOIR_REDUCE_KERNEL, true } };
-	static struct sum sum;
-
-	(void)state;
-	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-		uint64_t n = (uint64_t)rows[i].n, all = n * COUNT * sizeof(float), blocks = all / n;
-		struct world world;
-
-		set_rates(rows[i].us, 8);
-		world_device()->reduce = rows[i].where;
-		world_begin(&world, rows[i].n, NULL);
-		world_threads(&world, make, &sum);
-		bus_reset();
-		world_threads(&world, scatter, &sum);
-		assert_int_equal(bus_reads().bytes, rows[i].stays ? (n - 1) * blocks : all);
-		assert_int_equal(bus_writes().bytes, rows[i].stays ? (n - 1) * blocks : blocks);
-		world_threads(&world, check_scattered, &sum);
-		world_end(&world);
-	}
-	world_device()->reduce = CHOIR_REDUCE_AUTO;
-}
-
-enum { SHORT_BYTES = 65536 }; /* at these rates */
-
-/* Types, operators and uneven blocks: the bits of the host's reduction.  A rank without a block reduces nothing. */
-struct own_case {
-	choir_dtype dtype;
-	choir_op op;
-	size_t counts[3]; /* a block for each rank */
-	bool stays;       /* on the devices of the ranks whose block is no short call */
-};
-
-struct own {
-	const struct own_case *is;
-	struct memory in[3], out[3];
-	unsigned char *first[3]; /* what the first of both ways gave */
-};
-
-/* Finite, and of many exponents. */
-static void fill(choir_dtype dtype, int rank, unsigned char *to, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		uint32_t random = (uint32_t)(i * 2654435761u + (uint32_t)rank * 40503u);
-
-		if (dtype == CHOIR_F32 || dtype == CHOIR_I32)
-			((uint32_t *)(void *)to)[i] = (random & 0x07ffffffu) + 0x3c000000u;
-		else if (dtype == CHOIR_F64)
-			((double *)(void *)to)[i] = (double)random / (double)(rank + 3);
-		else /* f16, bf16 */
-			((uint16_t *)(void *)to)[i] = (uint16_t)((random >> 8 & 0x07ffu) + 0x3800u);
-	}
-}
-
-static size_t total_of(const struct own_case *is)
-{
-	return is->counts[0] + is->counts[1] + is->counts[2];
-}
-
-static void make_own(struct world *world, int rank, choir_comm *comm, void *arg)
-{
-	struct own *own = arg;
-	size_t elem = choir_dtype_bytes(own->is->dtype);
-
-	(void)comm;
-	CHECK(memory_make(&own->in[rank], world->device, true, total_of(own->is) * elem, 3 * elem));
-	CHECK(memory_make(&own->out[rank], world->device, true, own->is->counts[rank] * elem, elem));
-	fill(own->is->dtype, rank, memory_payload(&own->in[rank]), total_of(own->is));
-	memory_push(&own->in[rank]);
-}
-
-static void scatter_own(struct world *world, int rank, choir_comm *comm, void *arg)
-{
-	struct own *own = arg;
-	choir_call by_slots = CHOIR_CALL_INIT;
-
-	(void)world;
-	by_slots.options = "algorithm=slots";
-	if (own->is->op == CHOIR_OP_PREMUL_SUM)
-		by_slots.factor = rank + 0.5;
-	OK(choir_reduce_scatterv(comm, own->in[rank].buffer, own->out[rank].buffer, own->is->counts, own->is->dtype,
-	                         own->is->op, &by_slots, NULL));
-}
-
-static void compare_own(struct world *world, int rank, choir_comm *comm, void *arg)
-{
-	struct own *own = arg;
-	struct memory *out = &own->out[rank];
-
-	(void)comm;
-	memory_pull(out);
-	CHECK(memory_sentinels_stand(out));
-	if (own->first[rank] == NULL) {
-		own->first[rank] = malloc(out->bytes + 1);
-		memcpy(own->first[rank], memory_payload(out), out->bytes);
-	} else {
-		CHECK(memcmp(own->first[rank], memory_payload(out), out->bytes) == 0);
-		free(own->first[rank]);
-		own->first[rank] = NULL;
-	}
-	memory_free(&own->in[rank]);
-	memory_free(out);
-}
-
-static void own_block_has_the_hosts_bits(void **state)
-{
-	static const struct own_case cases[] = {
-		{ CHOIR_F32, CHOIR_OP_SUM, { 70001, 30003, 0 }, true },
-		{ CHOIR_F32, CHOIR_OP_MEAN, { 30000, 30000, 30000 }, true },
-		{ CHOIR_F32, CHOIR_OP_SQUARE_ADD, { 16399, 1, 50000 }, true },
-		{ CHOIR_F32, CHOIR_OP_PREMUL_SUM, { 30000, 30000, 30000 }, false },
-		{ CHOIR_F16, CHOIR_OP_SUM, { 12345, 54321, 100 }, true },
-		{ CHOIR_BF16, CHOIR_OP_MAX, { 20001, 20001, 20001 }, true },
-		{ CHOIR_F64, CHOIR_OP_PROD, { 8191, 20000, 8193 }, true },
-		{ CHOIR_I32, CHOIR_OP_BXOR, { 65536, 7, 65536 }, true },
-	};
-	static struct own own;
-
-	(void)state;
-	set_rates(1, 0.5); /* many chunks */
-	for (size_t i = 0; i < 2 * (sizeof cases / sizeof *cases); i++) {
-		const struct own_case *is = &cases[i / 2];
-		bool by_host = i % 2 == 1;
-		size_t elem = choir_dtype_bytes(is->dtype), all = 3 * total_of(is) * elem, read;
-		struct world world;
-
-		own.is = is;
-		world_device()->reduce = by_host ? CHOIR_REDUCE_HOST : CHOIR_REDUCE_AUTO;
-		for (int r = 0; r < 3 && is->stays && !by_host; r++)
-			all -= is->counts[r] * elem > SHORT_BYTES ? is->counts[r] * elem : 0;
-		world_begin(&world, 3, NULL);
-		world_threads(&world, make_own, &own);
-		bus_reset();
-		world_threads(&world, scatter_own, &own);
-		read = bus_reads().bytes;
-		world_threads(&world, compare_own, &own);
-		world_end(&world);
-		assert_int_equal(read, all);
-	}
-	world_device()->reduce = CHOIR_REDUCE_AUTO;
-}
-
 /* --- short lists of a sparse_allreduce --- */
 
 enum { WIDTH = 16, LONG_ROWS = 1000, STRIDE = 3, SPARSE_BYTES = LONG_ROWS * WIDTH * 4 };
@@ -463,11 +279,8 @@ static void short_lists_are_the_hosts(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(rates_make_bytes),
-		                            cmocka_unit_test(rates_choose_the_path),
+	const struct CMUnitTest tests[] = { cmocka_unit_test(rates_make_bytes), cmocka_unit_test(rates_choose_the_path),
 		                            cmocka_unit_test(own_block_stays),
-		                            cmocka_unit_test(own_block_is_reduced_there),
-		                            cmocka_unit_test(own_block_has_the_hosts_bits),
 		                            cmocka_unit_test(short_lists_are_the_hosts) };
 	int failed = cmocka_run_group_tests_name("paths", tests, NULL, NULL);
 
