@@ -36,7 +36,7 @@ from ._numbers import INT64, array as _array, milliseconds, number, size
 from ._operator import Operator
 from ._persistent import Persistent
 from ._request import REQUEST, Request, SparseRequest, group_now as _group
-from .errors import ArgumentError, ChoirError
+from .errors import ArgumentError, ChoirError, error_of
 
 _byref = ct.byref
 _ops: dict[Any, int] = {one: int(one) for one in Op}
@@ -719,15 +719,18 @@ class group:  # noqa: N801 - reads as a statement
     def __exit__(self, kind: object, *exc: object) -> None:
         _group.depth -= 1
         status = lib.choir_group_end()
+        first = error_of(status, lib.choir_last_error().decode(errors="replace")) if status else None
         events: list[Event] = []
         if _group.depth == 0:
             events = _group.events
             _group.held, _group.events = [], []
+        if kind is not None:
+            return
         failures = [failure for failure in map(_failure, events) if failure is not None]  # of all: none goes on
-        if kind is None:
-            check(status)
-            if failures:
-                raise failures[0]
+        if first is not None:
+            raise first
+        if failures:
+            raise failures[0]
 
 
 def device_array(devices: Sequence[Device]) -> Any:

@@ -150,7 +150,7 @@ class Meeting:
 
     def _about_strangers(self, absent: list[int]) -> str:
         refused = [str(rank) for rank in absent if rank in self.strangers]
-        return f"; who came as rank {', '.join(refused)} did not know the secret" if refused else ""
+        return f"; the process that came as rank {', '.join(refused)} did not know the secret" if refused else ""
 
     def serve(self, listener: socket.socket, secret: bytes | None, trusted: Callable[[socket.socket], bool]) -> None:
         """Rank 0: waits for the others."""

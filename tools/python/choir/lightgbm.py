@@ -46,7 +46,8 @@ def parameters(comm: Comm, tree_learner: str = "data") -> dict[str, Any]:
 def network(comm: Comm) -> Iterator[None]:
     """Within it LightGBM on this thread, its Dataset and train, goes through the comm.
 
-    LightGBM keeps its network by thread: construct and train on the thread that enters.  The comm is closed behind it.
+    LightGBM keeps its network by thread: construct and train on the thread that enters.  Close the comm after the
+    block.
     """
     from lightgbm.basic import _LIB, _safe_call
 
