@@ -9,8 +9,8 @@ import sys
 import unittest
 from pathlib import Path
 
+from meetings import free_port
 from test_launch import have_mpi
-from test_meet import free_port
 
 ROOT = Path(__file__).parents[2]
 

@@ -7,8 +7,8 @@ import sys
 import unittest
 
 from choir import _library
+from meetings import free_port
 from ranks import run_program
-from test_meet import free_port
 
 PROGRAM = """
 import choir
