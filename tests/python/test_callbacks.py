@@ -65,6 +65,10 @@ class Interrupted(unittest.TestCase):
     def tearDown(self):
         self.assertEqual(_callback.pending, [])
 
+    def test_the_end_of_a_group(self):
+        with self.assertRaises(KeyboardInterrupt), choir.group():
+            _callback.pending.append((threading.get_ident(), KeyboardInterrupt()))
+
     def in_between(self, form):
         """The form of a callback that a signal comes to once."""
 

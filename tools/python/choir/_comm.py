@@ -27,16 +27,16 @@ from typing import Any, Callable, Iterable, Sequence
 
 from ._abi import DTYPE_BYTES, Call, Coalesce, DType, Op, SparseAttr, SparseWire, Status, Tensor
 from ._arrays import NONE, Operand, address_of, operand
-from ._callback import pending
+from ._callback import pending, raise_pending
 from ._device import Device
 from ._event import Event, SparseEvent, any_running, handles, sweep
-from ._library import check, check_made, lib, take_text
+from ._library import check, check_made, failure_of, lib, take_text
 from ._family import Family, abort, live as _live, take
 from ._numbers import INT64, array as _array, milliseconds, number, size
 from ._operator import Operator
 from ._persistent import Persistent
 from ._request import REQUEST, Request, SparseRequest, group_now as _group
-from .errors import ArgumentError, ChoirError, error_of
+from .errors import ArgumentError, ChoirError
 
 _byref = ct.byref
 _ops: dict[Any, int] = {one: int(one) for one in Op}
@@ -719,16 +719,15 @@ class group:  # noqa: N801 - reads as a statement
     def __exit__(self, kind: object, *exc: object) -> None:
         _group.depth -= 1
         status = lib.choir_group_end()
-        first = error_of(status, lib.choir_last_error().decode(errors="replace")) if status else None
+        failure = failure_of(status)  # the waits below write over its sentence
         events: list[Event] = []
         if _group.depth == 0:
             events = _group.events
             _group.held, _group.events = [], []
         if kind is not None:
             return
-        failures = [failure for failure in map(_failure, events) if failure is not None]  # of all: none goes on
-        if first is not None:
-            raise first
+        raise_pending()
+        failures = [one for one in [failure, *map(_failure, events)] if one is not None]  # of all: none goes on
         if failures:
             raise failures[0]
 

@@ -16,9 +16,9 @@ from ._callback import Callback, is_pending, raise_pending
 from ._comm import Comm, device_array
 from ._device import as_device
 from ._family import CommEvent, abort, make_config
-from ._library import check, check_made, lib, mpi
+from ._library import check, check_made, failure_of, lib, mpi
 from ._numbers import number
-from .errors import ArgumentError, ChoirError, error_of
+from .errors import ArgumentError, ChoirError
 
 _DEADLINE_S = 600.0
 
@@ -85,7 +85,7 @@ def from_gather(gather: Callable[[bytes], bytes], rank: int, size: int, device: 
     args = (ct.byref(bootstrap), 1, device_array(devices), ct.byref(make_config(**settings)), ct.byref(made))
     if network != "mpi":
         status = lib.choir_comm_create(*args)
-        failure = error_of(status, lib.choir_last_error().decode(errors="replace")) if status else None
+        failure = failure_of(status)
         if failure is None:
             check_made(status, lib.choir_comm_destroy, made.value)
         raise_pending()

@@ -14,7 +14,7 @@ from typing import Any, Callable
 
 from . import _abi
 from ._callback import pending, raise_pending
-from .errors import error_of
+from .errors import ChoirError, error_of
 
 SONAME = "libchoir.so.0"
 MPI_SONAME = "libchoir-mpi.so.0"
@@ -85,12 +85,18 @@ def mpi() -> ct.CDLL:
     return _mpi
 
 
+def failure_of(status: int) -> ChoirError | None:
+    """The exception of this thread's last call, with its sentence; None for SUCCESS."""
+    return error_of(status, lib.choir_last_error().decode(errors="replace")) if status else None
+
+
 def check(status: int) -> None:
     """Raises what callbacks raised during this thread's call, else the call's exception unless it is SUCCESS."""
     if pending:
         raise_pending()
-    if status:
-        raise error_of(status, lib.choir_last_error().decode(errors="replace"))
+    failure = failure_of(status)
+    if failure is not None:
+        raise failure
 
 
 def check_made(status: int, free: Callable[[int], Any], *handles: int | None) -> None:
