@@ -175,15 +175,13 @@ static choir_status place_reductions(struct dense *d, struct prepared *prepared)
 
 	d->by_kernels = comm_by_kernels(d->comm);
 	if (!own) {
-		d->kernels_can = dense_plan_kernels_can(d);
-		d->by_kernels &= d->kernels_can;
+		d->by_kernels = d->by_kernels && dense_plan_kernels_can(d);
 		return CHOIR_SUCCESS;
 	}
 	TRY(take_user_op(d, prepared));
 	functions = d->user->config.fold != NULL;
 	kernels = !functions || dense_plan_kernels_can(d);
 	d->by_kernels = kernels && (d->by_kernels || !functions);
-	d->kernels_can = d->by_kernels; /* its functions reduce on the host otherwise */
 	if (kernels && (d->by_kernels || d->comm->device_bytes > 0))
 		st = reduce_kernel_warm(d->comm->device, d->dtype, d->op);
 	return st == CHOIR_SUCCESS ? st : error_prefix(st, "%s", d->call);

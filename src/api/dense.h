@@ -21,7 +21,6 @@ struct dense {
 	uint32_t tag;               /* of send and recv */
 	bool order_ranks;           /* folded in rank order; dense_part fills it, and: */
 	bool by_kernels;            /* see run.h */
-	bool kernels_can;           /* the device's kernels can do its reductions, with the host's bits */
 	const struct user_op *user; /* the caller's operator */
 	/* v-collectives: [n] in the buffer that holds the blocks of all; alltoallv: block_bytes is [n][n], row =
 	 * sender */

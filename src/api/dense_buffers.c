@@ -102,9 +102,9 @@ static bool lie_apart(const struct dense *d)
 	       send.root != recv.root;
 }
 
-static bool is_far_mem(const struct dev_access *access)
+static bool is_mem_on_device(const struct dev_access *access)
 {
-	return access->mem != NULL && access->stage && dev_kernels_may(access);
+	return access->mem != NULL && dev_is_on_device(access);
 }
 
 /* Note [own block] in algo/reduce_scatter_slots.c.  Short calls have shadows, so their buffers are direct. */
@@ -113,13 +113,14 @@ static bool may_own_reduced(const struct dense *d, const struct bound *bound)
 	const choir_device *device = d->comm->device;
 	bool scatters = d->collective == COLLECTIVE_REDUCE_SCATTER || d->collective == COLLECTIVE_REDUCE_SCATTERV;
 
-	return scatters && d->op != CHOIR_OP_LOCAL && !bound->in.scaled && d->kernels_can &&
+	return scatters && d->op != CHOIR_OP_LOCAL && !bound->in.scaled && (d->user == NULL || d->by_kernels) &&
 	       d->comm->n <= OWN_BLOCK_RANKS && dev_has_far_memory(device) &&
 	       dev_reduce_where(device) != CHOIR_REDUCE_HOST && !bound->in.send_direct && !bound->in.recv_direct &&
-	       is_far_mem(&bound->send) && is_far_mem(&bound->recv) && lie_apart(d);
+	       is_mem_on_device(&bound->send) && is_mem_on_device(&bound->recv) && lie_apart(d);
 }
 
-/* Where the kernel cannot be built the host reduces; at the deadline that is not known yet. */
+/* Where no kernel gives the host's bits, or it cannot be built, the host reduces; at the deadline that is not known
+ * yet. */
 static choir_status find_owns_reduced(const struct dense *d, struct bound *bound)
 {
 	choir_status st;

@@ -73,34 +73,25 @@ static choir_status copy_out(struct run *run, const struct plan_step *step, stru
 	               : dev_read(run->comm->device, &result, 0, operand_at(run, step->dst), step->len, event_p);
 }
 
-/* How many of the sources and of the destination the kernel does not access in place. */
-static uint64_t copied_operands(struct run *run, const struct plan_step *step)
-{
-	struct reduce_operand unused;
-	uint64_t n = !in_place_operand(run, step->dst, &unused);
-
-	for (uint32_t i = 0; i < step->n_src; i++)
-		n += !in_place_operand(run, run->plan->refs[step->src_first + i], &unused);
-	return n;
-}
-
 static choir_status start(struct run *run, const struct plan_step *step, struct reduce_operand *src, cl_event *event_p)
 {
 	const struct plan_ref *refs = &run->plan->refs[step->src_first];
-	uint64_t room = round_up(step->len, 64), off = 0;
+	uint64_t room = round_up(step->len, 64), copied = 0;
 	struct reduce_operand dst;
 	struct reduce_call call;
 	bool dst_in_place = in_place_operand(run, step->dst, &dst), last = dst_in_place && step->n_more == 0;
 
-	TRY(device_memory_grow(run, &run->device_memory.scratch, room * copied_operands(run, step)));
-	for (uint32_t i = 0; i < step->n_src; i++) {
-		if (in_place_operand(run, refs[i], &src[i]))
-			continue;
-		TRY(upload(run, refs[i], off, step->len, &src[i]));
-		off += room;
-	}
+	for (uint32_t i = 0; i < step->n_src; i++)
+		if (!in_place_operand(run, refs[i], &src[i]))
+			src[i] = (struct reduce_operand){ .mem = NULL, .off = room * copied++ };
 	if (!dst_in_place)
-		dst = (struct reduce_operand){ run->device_memory.scratch.mem, off };
+		dst = (struct reduce_operand){ .mem = NULL, .off = room * copied++ };
+	TRY(device_memory_grow(run, &run->device_memory.scratch, room * copied));
+	for (uint32_t i = 0; i < step->n_src; i++)
+		if (src[i].mem == NULL)
+			TRY(upload(run, refs[i], src[i].off, step->len, &src[i]));
+	if (!dst_in_place)
+		dst.mem = run->device_memory.scratch.mem;
 	operand_reduce_call(run, step, step->len, &call);
 	TRY(reduce_kernel_start(run->comm->device, &call, dst, src, last ? event_p : NULL));
 	return last ? CHOIR_SUCCESS : copy_out(run, step, dst, dst_in_place, event_p);
