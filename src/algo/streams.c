@@ -128,6 +128,12 @@ static void own(struct streams *s, uint64_t k, plan_id after)
 		          &after, 1, "own");
 }
 
+/* A command of the device, which copies all of the own part, waits for nothing. */
+static plan_id own_after(const struct streams *s)
+{
+	return s->in->owns_copied ? PLAN_NO_STEP : s->published;
+}
+
 /* A single chunk that goes one way, of a gather or scatter: who gives waits for nobody, who takes waits for the givers
  * and publishes nothing, since nobody waits for it. */
 static void period_one_way(struct streams *s)
@@ -139,7 +145,7 @@ static void period_one_way(struct streams *s)
 		need_range(s->plan, s->put_from[0], s->put_to[0]);
 		s->published = plan_publish(s->plan, 1, NULL, 0, "block there");
 	}
-	own(s, 0, s->in->owns_copied ? PLAN_NO_STEP : s->published);
+	own(s, 0, own_after(s));
 	for (int i = 1; i < in->layout->n; i++) {
 		int rank = (in->me + i) % in->layout->n;
 		struct stream stream = s->view->of(in, rank);
@@ -163,7 +169,7 @@ static void period(struct streams *s, uint64_t k)
 			need_range(s->plan, s->took_from[k % s->behind], s->took_to[k % s->behind]);
 		s->published = plan_publish(s->plan, (uint32_t)k + 1, NULL, 0, "phase");
 		if (!late)
-			own(s, k, s->in->owns_copied ? PLAN_NO_STEP : s->published);
+			own(s, k, own_after(s));
 	}
 	if (k > 0) {
 		take(s, k - 1);
