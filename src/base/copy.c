@@ -3,6 +3,8 @@
  * part of a line would cost a read and a write, so the unaligned ends of a destination take plain stores. */
 #include "base/copy.h"
 
+#include "base/arithmetic.h"
+
 #include <stdint.h>
 #include <string.h>
 
@@ -10,6 +12,8 @@
 /* From about this size on the C library copies with the string instruction, which is slower than plain loads and stores
  * between two cores' caches. */
 #define STRING_BYTES 2048
+/* Of two copies at once, so much of the one, then of the other. */
+#define TURN_BYTES 1024
 
 #ifdef __x86_64__
 #include <immintrin.h>
@@ -124,5 +128,38 @@ void copy_host(void *dst, const void *src, size_t bytes, bool nt)
 		return;
 	}
 	copy_host_nt(dst, src, bytes);
+	copy_host_fence();
+}
+
+static void copy_stores(void *dst, const void *src, size_t bytes, bool nt)
+{
+	if (nt)
+		copy_host_nt(dst, src, bytes);
+	else
+		copy_host_plain(dst, src, bytes);
+}
+
+static void prefetch(const unsigned char *src, size_t bytes)
+{
+	for (size_t at = 0; at < bytes; at += LINE_BYTES)
+		__builtin_prefetch(src + at);
+}
+
+/* The second is ahead by what lies before the first whole line of its destination. */
+void copy_host_both(void *dst, const void *src, void *dst2, const void *src2, size_t bytes, bool nt2)
+{
+	unsigned char *to = dst, *to2 = dst2;
+	const unsigned char *from = src, *from2 = src2;
+	uint64_t lead = min_u64(-(uintptr_t)to2 % LINE_BYTES, bytes);
+
+	memcpy(to2, from2, lead);
+	for (size_t at = 0; at < bytes; at += TURN_BYTES) {
+		uint64_t turn = min_u64(TURN_BYTES, bytes - at), at2 = min_u64(lead + at, bytes);
+		uint64_t turn2 = min_u64(TURN_BYTES, bytes - at2);
+
+		prefetch(from2 + at2, turn2);
+		copy_host_nt(to + at, from + at, turn);
+		copy_stores(to2 + at2, from2 + at2, turn2, nt2);
+	}
 	copy_host_fence();
 }

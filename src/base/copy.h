@@ -18,4 +18,8 @@ void copy_host_plain(void *dst, const void *src, size_t bytes);
 void copy_host_nt(void *dst, const void *src, size_t bytes);
 void copy_host_fence(void);
 
+/* copy_host_both: two copies of one length at once, so that the stores of the one and the loads of the other need not
+ * wait for each other; the first by nt stores, the second by nt stores or by plain ones; and the store fence. */
+void copy_host_both(void *dst, const void *src, void *dst2, const void *src2, size_t bytes, bool nt2);
+
 #endif

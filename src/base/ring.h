@@ -35,6 +35,7 @@ struct ring_item {                          /* two cache lines, written by the s
 struct ring {                                /* the room follows: a power of two of bytes, at least RING_LINE_BYTES */
 	_Alignas(64) _Atomic uint64_t freed; /* the receiver's: all items before this one are free */
 	uint64_t early;                      /* the receiver's: bit number mod RING_ITEMS, freed early */
+	uint64_t copied;                     /* the user's, of the receiver: such a bit: its bytes were copied out */
 	_Alignas(64) _Atomic uint64_t nt;    /* the receiver's: how the sender is to store each size (base/nt.h) */
 	_Alignas(64) uint64_t put, seen;     /* the sender's: items published, and `freed` when it was last read */
 	uint64_t at;                         /* the sender's: bytes of room used so far, gaps at the end included */

@@ -6,7 +6,11 @@
  * the line up.  A ring longer than such a cache comes back to a line only after the line has left it: then plain
  * stores are as fast as to private memory, and the bytes stay in the cache that both cores share.  Where the cores
  * share no cache plain stores stay slow.  So the receiver, which knows how long both copies took, learns from the first
- * piece of each message which stores are faster, and tells the sender (Note [nt stores] in base/nt.h). */
+ * piece of each message which stores are faster, and tells the sender (Note [nt stores] in base/nt.h).
+ *
+ * Note [both at once].  Where nt stores are faster, a piece goes to memory and its peer's comes from there, and a core
+ * that does one after the other waits for each.  So while a long sendrecv puts a piece, it copies out the one that lies
+ * there already; the step that takes that one then only frees it. */
 #include "exec/p2p.h"
 
 #include "base/copy.h"
@@ -15,6 +19,8 @@
 #include "exec/record.h"
 
 #include <string.h>
+
+enum { BOTH_BYTES = 512 * 1024 }; /* shorter calls, of a few pieces, gain nothing */
 
 static struct ring *ring_between(struct choir_comm *comm, int from, int to)
 {
@@ -69,17 +75,108 @@ static bool is_far(const struct choir_comm *comm, int peer)
 	return (comm->far_ranks >> comm->layout.local_rank_of[peer] & 1) != 0; /* rings have no more ranks than bits */
 }
 
-static void put_long(struct ring *ring, struct ring_item *item, const void *src, uint64_t len, bool far)
+static bool too_long_for_cache(const struct run *run)
 {
+	return run->bound.in.bytes >= run->comm->cache_bytes / 4;
+}
+
+/* Tells the learner how long both copies of a piece took. */
+static void learn(struct run *run, struct ring *ring, const struct plan_step *step, const struct ring_item *item,
+                  int64_t take_ns)
+{
+	struct choir_comm *comm = run->comm;
+	struct nt_entry *entries = comm->engine.nt.p2p[comm->layout.local_rank_of[step->peer]];
+	struct nt_choice choice = { .bits = &ring->nt, .entries = entries, .far = is_far(comm, step->peer) };
+
+	nt_took(&choice, nt_size(step->len, NT_P2P_SIZES), item->nt, step->len, (int64_t)item->put_ns + take_ns);
+}
+
+/* A piece that lies in a ring, and the step of mine that takes it. */
+struct piece {
+	struct run *run;
+	const struct plan_step *step;
+	struct ring *ring;
+	const struct ring_item *item;
+	uint64_t number;
+};
+
+/* The recv of the sendrecv that this send is of, if its pieces may be copied to where they go; NULL: there is none.  It
+ * has the deps of the send. */
+static struct run *recv_beside(const struct run *send)
+{
+	struct run *recv = send->is_inline ? send->comm->engine.inline_runs[INLINE_RECV] : send->next;
+
+	if (recv == NULL || !recv->bound.pair || recv->bound.pair_sends || recv->prepared == NULL ||
+	    recv->prepared != send->prepared || (!send->is_inline && recv->event != send->event))
+		return NULL;
+	return run_is_active(recv) && recv->bound.recv.direct && !recv->bound.lists ? recv : NULL;
+}
+
+static bool is_copied(const struct ring *ring, uint64_t number)
+{
+	return (ring->copied >> number % RING_ITEMS & 1) != 0;
+}
+
+static const struct plan_step *step_that_takes(const struct plan *plan, uint32_t tag)
+{
+	for (uint32_t i = tag; i < plan->n_steps; i++)
+		if (plan->steps[i].kind == PLAN_RECV_MSG && plan->steps[i].tag == tag)
+			return &plan->steps[i];
+	return NULL;
+}
+
+/* The oldest piece that has not been copied out, if it is one of the recv's, and of that length. */
+static bool find_piece(struct run *recv, uint64_t len, struct piece *piece)
+{
+	struct ring *ring = ring_between(recv->comm, recv->bound.pair_peer, recv->comm->rank);
+	uint64_t number = ring != NULL ? ring_first(ring) : 0;
+	const struct ring_item *item;
+	uint32_t tag;
+
+	if (ring == NULL)
+		return false;
+	for (uint64_t end = number + RING_ITEMS; number < end; number++)
+		if (!ring_freed_early(ring, number) && !is_copied(ring, number))
+			break;
+	item = ring_peek(ring, number, &tag);
+	if (item == NULL || item->key[0] != recv->number || item->key[1] != hash_of(recv))
+		return false;
+	*piece = (struct piece){ recv, step_that_takes(&recv->bound.cached->plan, tag), ring, item, number };
+	return piece->step != NULL && piece->step->len == len && piece->step->dst.buf == PLAN_RECV;
+}
+
+static void put_and_take(struct ring *ring, struct ring_item *item, const void *src, const struct piece *in)
+{
+	int64_t start = wait_now_ns();
+
+	copy_host_both(ring_at(ring, item), src, operand_at(in->run, in->step->dst), ring_at(in->ring, in->item),
+	               in->step->len, too_long_for_cache(in->run));
+	item->put_ns = ns_since(start) / 2;
+	in->ring->copied |= UINT64_C(1) << in->number % RING_ITEMS;
+	if (in->step->tag == 0)
+		learn(in->run, in->ring, in->step, in->item, item->put_ns);
+}
+
+static void put_long(struct run *run, struct ring *ring, struct ring_item *item, const struct plan_step *step,
+                     const void *src)
+{
+	bool far = is_far(run->comm, step->peer);
+	struct run *recv;
+	struct piece in;
 	int64_t start;
 
-	if (len < NT_LEAST_BYTES) {
-		memcpy(ring_at(ring, item), src, len);
+	if (step->len < NT_LEAST_BYTES) {
+		memcpy(ring_at(ring, item), src, step->len);
 		return;
 	}
-	item->nt = nt_choose(&(struct nt_choice){ .bits = &ring->nt, .far = far }, nt_size(len, NT_P2P_SIZES));
+	item->nt = nt_choose(&(struct nt_choice){ .bits = &ring->nt, .far = far }, nt_size(step->len, NT_P2P_SIZES));
+	recv = item->nt && run->bound.in.bytes >= BOTH_BYTES ? recv_beside(run) : NULL;
+	if (recv != NULL && find_piece(recv, step->len, &in)) {
+		put_and_take(ring, item, src, &in);
+		return;
+	}
 	start = wait_now_ns();
-	copy_host(ring_at(ring, item), src, len, item->nt);
+	copy_host(ring_at(ring, item), src, step->len, item->nt);
 	item->put_ns = ns_since(start);
 }
 
@@ -96,7 +193,7 @@ bool p2p_put(struct run *run, const struct plan_step *step)
 		return false;
 	src = step->len > 0 ? operand_at(run, run->plan->refs[step->src_first]) : NULL;
 	if (!is_short(step))
-		put_long(ring, item, src, step->len, is_far(run->comm, step->peer));
+		put_long(run, ring, item, step, src);
 	else if (step->len > 0)
 		memcpy(item->bytes, src, step->len);
 	item->key[0] = run->number;
@@ -156,24 +253,13 @@ static const struct ring_item *find(const struct ring *ring, const struct run *r
 	return NULL;
 }
 
-/* Tells the learner how long both copies of a piece took. */
-static void learn(struct run *run, struct ring *ring, const struct plan_step *step, const struct ring_item *item,
-                  int64_t take_ns)
-{
-	struct choir_comm *comm = run->comm;
-	struct nt_entry *entries = comm->engine.nt.p2p[comm->layout.local_rank_of[step->peer]];
-	struct nt_choice choice = { .bits = &ring->nt, .entries = entries, .far = is_far(comm, step->peer) };
-
-	nt_took(&choice, nt_size(step->len, NT_P2P_SIZES), item->nt, step->len, (int64_t)item->put_ns + take_ns);
-}
-
 static void take_long(struct run *run, struct ring *ring, const struct plan_step *step, const struct ring_item *item)
 {
-	bool too_long_for_cache = run->bound.in.bytes >= run->comm->cache_bytes / 4 && step->dst.buf == PLAN_RECV;
 	bool learns = step->len >= NT_LEAST_BYTES && step->tag == 0;
 	int64_t start = learns ? wait_now_ns() : 0;
 
-	copy_host(operand_at(run, step->dst), ring_at(ring, item), step->len, too_long_for_cache);
+	copy_host(operand_at(run, step->dst), ring_at(ring, item), step->len,
+	          too_long_for_cache(run) && step->dst.buf == PLAN_RECV);
 	if (learns)
 		learn(run, ring, step, item, ns_since(start));
 }
@@ -195,7 +281,9 @@ choir_status p2p_take(struct run *run, const struct plan_step *step, bool *done)
 		memcpy(&theirs, item->record, sizeof theirs);
 		return run_mismatch(run, step->peer, &theirs);
 	}
-	if (!is_short(step))
+	if (is_copied(ring, number))
+		ring->copied &= ~(UINT64_C(1) << number % RING_ITEMS);
+	else if (!is_short(step))
 		take_long(run, ring, step, item);
 	else if (step->len > 0)
 		memcpy(operand_at(run, step->dst), item->bytes, step->len);

@@ -284,6 +284,22 @@ static choir_status poll_waiting(struct run *run, bool *moved)
 	return CHOIR_SUCCESS;
 }
 
+/* No other call is in flight, or is to be. */
+static bool is_alone(const struct run *run)
+{
+	for (const struct run *other = run->comm->engine.flight.all; other != NULL; other = other->next)
+		if (other->event != run->event)
+			return false;
+	return !atomic_load_explicit(&run->comm->submission.has_incoming, memory_order_relaxed);
+}
+
+/* After so many bytes of messages others have their turn.  A call that is alone fills a ring before it looks for what
+ * has come: by shorter turns it would write beside what its peer reads at that moment. */
+static bool messages_pause(const struct run *run, uint64_t bytes)
+{
+	return bytes >= STEP_PIECE_BYTES && (bytes >= ARENA_RING_MOST || !is_alone(run));
+}
+
 /* A long message is many steps, each of which the next may follow at once. */
 static uint64_t message_bytes(const struct run *run, uint32_t id)
 {
@@ -303,7 +319,7 @@ choir_status steps_advance(struct run *run, bool *moved, bool *done)
 		messages += message_bytes(run, board->ready[board->ready_head]);
 		*moved = true;
 		TRY(start_next(run));
-		board->paused = board->bytes_done > 0 || messages >= STEP_PIECE_BYTES;
+		board->paused = board->bytes_done > 0 || messages_pause(run, messages);
 	}
 	*done = board->n_done == run->plan->n_steps;
 	board->paused &= !*done;

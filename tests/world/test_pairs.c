@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* choir_sendrecv: whom it meets, when its one event completes, and what it is when one half fails.  Sends that are far
  * ahead of their receives. */
+#include "exec/comm.h"
 #include "world/gate.h"
 #include "world/spans.h"
 
@@ -8,6 +9,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -304,12 +306,71 @@ static void test_failures(void **state)
 	line_up_layouts(1, behind_deps);
 }
 
+enum { LONG_MOST = 1500000 }; /* 6 MB: three rings */
+
+static uint32_t word_of(int from, uint32_t round, size_t i)
+{
+	return (uint32_t)from << 29 ^ round << 24 ^ (uint32_t)i * 2654435761u;
+}
+
+static bool is_from(const uint32_t *in, size_t count, int from, uint32_t round)
+{
+	for (size_t i = 0; i < count; i++)
+		if (in[i] != word_of(from, round, i))
+			return false;
+	return in[-1] == 0xa5a5a5a5 && in[count] == 0xa5a5a5a5;
+}
+
+/* Long messages both ways by non-temporal stores, as between cores that share no cache: one copy goes beside another
+ * (Note [both at once] in exec/p2p.c).  Blocking, with an event, and with a message on its way that is taken later. */
+static void both_at_once(struct world *world, int rank, choir_comm *comm, void *unused)
+{
+	static const size_t counts[] = { 131073, 262144, 524291, LONG_MOST };
+	uint32_t *out = malloc(LONG_MOST * sizeof *out), *room = malloc((LONG_MOST + 2) * sizeof *room), *in = room + 1;
+	int n = world->n, left = (rank + n - 1) % n, right = (rank + 1) % n;
+
+	(void)unused;
+	comm->far_ranks = UINT64_MAX;
+	for (uint32_t round = 0; round < 12; round++) {
+		size_t count = counts[round / 3];
+		uint32_t early = word_of(rank, round, 7), taken = 0;
+		choir_event *event = NULL;
+		choir_call tagged = CHOIR_CALL_INIT;
+
+		tagged.tag = 5;
+		memset(room, 0xa5, (count + 2) * sizeof *room);
+		for (size_t i = 0; i < count; i++)
+			out[i] = word_of(rank, round, i);
+		if (round % 3 == 2)
+			OK(choir_send(comm, choir_host(&early), 1, CHOIR_U32, right, &tagged, NULL));
+		OK(choir_sendrecv(comm, choir_host(out), count, right, choir_host(in), count, left, CHOIR_U32, NULL,
+		                  round % 3 == 1 ? &event : NULL));
+		if (event != NULL)
+			OK(choir_event_wait(event, -1));
+		choir_event_release(event);
+		CHECK(is_from(in, count, left, round));
+		if (round % 3 == 2)
+			OK(choir_recv(comm, choir_host(&taken), 1, CHOIR_U32, left, &tagged, NULL));
+		CHECK(round % 3 != 2 || taken == word_of(left, round, 7));
+	}
+	free(out);
+	free(room);
+}
+
+static void test_both_at_once(void **state)
+{
+	(void)state;
+	line_up_run(1, 0, 120000, both_at_once, NULL);
+	line_up_run(2, 0, 120000, both_at_once, NULL);
+	line_up_run(3, 0, 120000, both_at_once, NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_itself),   cmocka_unit_test(test_others),   cmocka_unit_test(test_far_ahead),
-		cmocka_unit_test(test_spans),    cmocka_unit_test(test_repeated), cmocka_unit_test(test_one_event),
-		cmocka_unit_test(test_failures),
+		cmocka_unit_test(test_itself),   cmocka_unit_test(test_others),       cmocka_unit_test(test_far_ahead),
+		cmocka_unit_test(test_spans),    cmocka_unit_test(test_repeated),     cmocka_unit_test(test_one_event),
+		cmocka_unit_test(test_failures), cmocka_unit_test(test_both_at_once),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
