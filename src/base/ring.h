@@ -3,7 +3,9 @@
  * that is all zero is empty.  No function here blocks.
  *
  * The sender writes an item's record and bytes, then its flag, which publishes it; long bytes lie in the room behind
- * the items.  The receiver reads items in order and frees them in any order; their room returns to the sender in order.
+ * the items, which is used from its end down: a core that reads some lines fetches what lies behind them, and were that
+ * the next item's, its sender's stores would wait.  The receiver reads items in order and frees them in any order;
+ * their room returns to the sender in order.
  * Each side writes its own cache lines, and reads the other side's count only when the count it knows does not
  * suffice. */
 #ifndef BASE_RING_H
@@ -61,7 +63,8 @@ static inline uint64_t ring_flag_of(uint64_t number, uint32_t tag)
 	return (number + 1) << RING_TAG_BITS | tag;
 }
 
-/* True if an item is free and `room` bytes in one piece.  *at_p: where they begin, counted as `at`. */
+/* True if an item is free and `room` bytes in one piece.  *at_p: where they begin, counted as `at`, from the end of the
+ * room. */
 static inline bool ring_has_room(const struct ring *ring, uint64_t ring_bytes, uint64_t room, uint64_t *at_p)
 {
 	uint64_t freed = ring->seen > 0 ? ring->ends[(ring->seen - 1) % RING_ITEMS] : 0;
@@ -87,7 +90,7 @@ static inline struct ring_item *ring_reserve(struct ring *ring, uint64_t ring_by
 	}
 	item = &ring->items[ring->put % RING_ITEMS];
 	if (room > 0)
-		item->at = at & (ring_bytes - 1);
+		item->at = ring_bytes - (at & (ring_bytes - 1)) - room;
 	ring->ends[ring->put % RING_ITEMS] = at + room;
 	return item;
 }

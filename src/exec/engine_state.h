@@ -23,7 +23,7 @@ enum {
 
 /* See slot_ring.h. */
 struct slot_ring {
-	uint64_t next; /* where the next call's range begins */
+	uint64_t next; /* the next call's range ends there */
 	/* the range of the latest call of each lane, in cache lines */
 	uint32_t from_line[COMM_LANES], to_line[COMM_LANES];
 };

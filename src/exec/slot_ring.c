@@ -51,8 +51,9 @@ static bool accesses_peers(const struct run *run)
 	return run->plan != NULL && run->bound.become_script == NULL && run->plan->peers;
 }
 
-/* Where the ring turns: soon, so that it shares the cache with the callers' data, but two such calls have places of
- * their own.  A range that is not used is nowhere in the cache: then late, so that none waits for another. */
+/* Where the ring begins, from where it goes down to 0: soon, so that it shares the cache with the callers' data, but
+ * two such calls have places of their own.  A range that is not used is nowhere in the cache: then late, so that none
+ * waits for another. */
 static uint64_t turn_of(const struct run *run, uint64_t ring_bytes, uint64_t bytes)
 {
 	uint64_t turn = bytes > TURN_BYTES / 2 ? 2 * bytes : TURN_BYTES;
@@ -85,7 +86,7 @@ void slot_ring_take(struct run *run)
 	struct choir_comm *comm = run->comm;
 	struct slot_ring *ring = &comm->submission.slots;
 	uint64_t bytes = need_of(run), ring_bytes = comm->fallback_bytes * COMM_LANES,
-		 short_at = ring_bytes + (uint64_t)run->lane * SHORT_BYTES;
+		 short_at = ring_bytes + (uint64_t)run->lane * SHORT_BYTES, turn = turn_of(run, ring_bytes, bytes);
 
 	run->slot.after_lanes = 0;
 	ring->from_line[run->lane] = ring->to_line[run->lane] = 0;
@@ -93,13 +94,13 @@ void slot_ring_take(struct run *run)
 		run->slot.at = run->slot.fallback_at = short_at;
 		return;
 	}
-	if (ring->next + bytes > turn_of(run, ring_bytes, bytes))
-		ring->next = 0;
+	if (bytes > ring->next || ring->next > turn)
+		ring->next = turn;
+	ring->next -= bytes;
 	run->slot.fallback_at = ring->next;
 	run->slot.at = begins_short(run) ? short_at : run->slot.fallback_at;
-	ring->next += bytes;
-	run->slot.after_lanes = claim_lines(ring, run->lane, (uint32_t)(run->slot.fallback_at / LINE_BYTES),
-	                                    (uint32_t)(ring->next / LINE_BYTES));
+	run->slot.after_lanes = claim_lines(ring, run->lane, (uint32_t)(ring->next / LINE_BYTES),
+	                                    (uint32_t)((ring->next + bytes) / LINE_BYTES));
 }
 
 static bool reads_slots(const struct run *run)

@@ -5,6 +5,8 @@
  * slots of a rank are a ring:
  *
  *   each call takes the next range, so a line is used again only after it left the private caches of its readers;
+ *   ranges go down in memory: a core that reads one fetches what lies behind it, and were that the next call's, its
+ *     writer would wait;
  *   the ring turns after 2 MB, so that it stays in the cache that the cores share, beside the callers' data;
  *   short calls use a fixed range of their lane, which is cheaper for them;
  *   all ranks compute the same ranges, because calls have one order;
