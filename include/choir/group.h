@@ -46,7 +46,8 @@ CHOIR_API choir_status choir_comm_group_parse(const char *text, choir_comm_group
 
 /* choir_comm_group_split: the comm of this rank's group, in the order of the ranks.  Collective and blocking; all ranks
  * give the same group (MISMATCH).  config: NULL, or what differs from the comm's, as in choir_comm_split_config.  With
- * several ranks in one thread use choir_comm_group_split_local. */
+ * several ranks in one thread use choir_comm_group_split_local; without blocking choir_comm_split_start, whose color
+ * and key are then *group_p and *rank_p of choir_comm_group_find. */
 CHOIR_API choir_status choir_comm_group_split(choir_comm *comm, const choir_comm_group *group,
                                               const choir_comm_config *config, choir_comm **out_p);
 CHOIR_API choir_status choir_comm_group_split_local(int n_local, choir_comm *const *comms,

@@ -140,7 +140,8 @@ static choir_status link_transport(struct bootstrap *b)
 		if (!b->processes[p].has_transport)
 			return error_set(CHOIR_UNSUPPORTED,
 			                 "%s: the ranks are on machines that share no memory, and process %d brings no "
-			                 "transport to join them (libchoir-mpi does)%s",
+			                 "transport to join them (libchoir-mpi's choir_comm_create_gather does, from "
+			                 "the same bootstrap)%s",
 			                 b->join->call, p, bootstrap_apart(b, ": ", apart, sizeof apart));
 	if (given->size != b->n_processes || given->rank != b->me)
 		return error_set(CHOIR_ARGUMENT, "%s: the transport is endpoint %d of %d, this process is %d of %d",
