@@ -40,9 +40,9 @@ struct ring {                                /* the room follows: a power of two
 	uint64_t copied;                     /* the user's, of the receiver: such a bit: its bytes were copied out */
 	_Alignas(64) _Atomic uint64_t nt;    /* the receiver's: how the sender is to store each size (base/nt.h) */
 	_Alignas(64) uint64_t put, seen;     /* the sender's: items published, and `freed` when it was last read */
-	uint64_t at;                         /* the sender's: bytes of room used so far, gaps at the end included */
-	uint64_t in_vain;                    /* the user's: `seen` + 1 when the sender last waited for room in vain */
-	uint64_t ends[RING_ITEMS];           /* the sender's: `at` behind each item */
+	uint64_t at;               /* the sender's: bytes of room used so far, gaps before its turns included */
+	uint64_t in_vain;          /* the user's: `seen` + 1 when the sender last waited for room in vain */
+	uint64_t ends[RING_ITEMS]; /* the sender's: `at` behind each item */
 	struct ring_item items[RING_ITEMS];
 };
 

@@ -91,6 +91,18 @@ static void learn(struct run *run, struct ring *ring, const struct plan_step *st
 	nt_took(&choice, nt_size(step->len, NT_P2P_SIZES), item->nt, step->len, (int64_t)item->put_ns + take_ns);
 }
 
+/* With the first message, since the ring's bytes are new to this process one page after the other. */
+static void map_ring(struct choir_comm *comm, int peer)
+{
+	int local_rank = comm->layout.local_rank_of[peer];
+	uint64_t bit = UINT64_C(1) << local_rank, *mapped = &comm->engine.arena.rings_mapped;
+
+	if ((*mapped & bit) != 0)
+		return;
+	*mapped |= bit;
+	arena_map_ring(comm->arena, local_rank, comm->local_rank);
+}
+
 /* A piece that lies in a ring, and the step of mine that takes it. */
 struct piece {
 	struct run *run;
@@ -100,8 +112,8 @@ struct piece {
 	uint64_t number;
 };
 
-/* The recv of the sendrecv that this send is of, if its pieces may be copied to where they go; NULL: there is none.  It
- * has the deps of the send. */
+/* The recv of the sendrecv that this send is of, if its pieces may be copied to where they go; NULL: there is none. Its
+ * deps are those of the send, so they are done. */
 static struct run *recv_beside(const struct run *send)
 {
 	struct run *recv = send->is_inline ? send->comm->engine.inline_runs[INLINE_RECV] : send->next;
@@ -117,9 +129,12 @@ static bool is_copied(const struct ring *ring, uint64_t number)
 	return (ring->copied >> number % RING_ITEMS & 1) != 0;
 }
 
-static const struct plan_step *step_that_takes(const struct plan *plan, uint32_t tag)
+/* Its step for that tag.  Steps are done in order, and that one is soon. */
+static const struct plan_step *step_that_takes(const struct run *recv, uint32_t tag)
 {
-	for (uint32_t i = tag; i < plan->n_steps; i++)
+	const struct plan *plan = &recv->bound.cached->plan;
+
+	for (uint32_t i = recv->state == RUN_STEPS ? recv->board.n_done : 0; i < plan->n_steps; i++)
 		if (plan->steps[i].kind == PLAN_RECV_MSG && plan->steps[i].tag == tag)
 			return &plan->steps[i];
 	return NULL;
@@ -141,7 +156,8 @@ static bool find_piece(struct run *recv, uint64_t len, struct piece *piece)
 	item = ring_peek(ring, number, &tag);
 	if (item == NULL || item->key[0] != recv->number || item->key[1] != hash_of(recv))
 		return false;
-	*piece = (struct piece){ recv, step_that_takes(&recv->bound.cached->plan, tag), ring, item, number };
+	map_ring(recv->comm, recv->bound.pair_peer);
+	*piece = (struct piece){ recv, step_that_takes(recv, tag), ring, item, number };
 	return piece->step != NULL && piece->step->len == len && piece->step->dst.buf == PLAN_RECV;
 }
 
@@ -221,18 +237,6 @@ bool p2p_put_soon(struct run *run, const struct plan_step *step)
 	}
 	ring->in_vain = ring->seen + 1;
 	return false;
-}
-
-/* With the first message, since the ring's bytes are new to this process one page after the other. */
-static void map_ring(struct choir_comm *comm, int peer)
-{
-	int local_rank = comm->layout.local_rank_of[peer];
-	uint64_t bit = UINT64_C(1) << local_rank, *mapped = &comm->engine.arena.rings_mapped;
-
-	if ((*mapped & bit) != 0)
-		return;
-	*mapped |= bit;
-	arena_map_ring(comm->arena, local_rank, comm->local_rank);
 }
 
 /* The item that is this piece of this message, and its number; NULL if it is not in the ring. */

@@ -10,7 +10,7 @@
 #include "exec/run.h"
 
 /* p2p_put: puts the message of a step into the ring; false: the ring has no room, or there is none to that rank or for
- * that run. */
+ * that run.  That of a sendrecv may fill a piece of what the recv receives: Note [both at once]. */
 bool p2p_put(struct run *run, const struct plan_step *step);
 
 /* p2p_put_soon: p2p_put that waits for a moment for room, unless it did so in vain and the peer has taken nothing

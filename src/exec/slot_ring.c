@@ -51,9 +51,8 @@ static bool accesses_peers(const struct run *run)
 	return run->plan != NULL && run->bound.become_script == NULL && run->plan->peers;
 }
 
-/* Where the ring begins, from where it goes down to 0: soon, so that it shares the cache with the callers' data, but
- * two such calls have places of their own.  A range that is not used is nowhere in the cache: then late, so that none
- * waits for another. */
+/* How much of the ring is used: little, so that it shares the cache with the callers' data, but two such calls have
+ * places of their own.  A range that is not used is nowhere in the cache: then all, so that none waits for another. */
 static uint64_t turn_of(const struct run *run, uint64_t ring_bytes, uint64_t bytes)
 {
 	uint64_t turn = bytes > TURN_BYTES / 2 ? 2 * bytes : TURN_BYTES;

@@ -13,7 +13,7 @@
  *   a call waits until the earlier owners of its range are done on every rank of the node.  They are among the last
  *   COMM_LANES calls, and earlier than it, so no ranks wait in a circle.
  *
- * Two calls at least have ranges of their own, whatever they take. */
+ * Two calls of one size at least have ranges of their own, whatever they take. */
 #ifndef EXEC_SLOT_RING_H
 #define EXEC_SLOT_RING_H
 

@@ -293,11 +293,12 @@ static bool is_alone(const struct run *run)
 	return !atomic_load_explicit(&run->comm->submission.has_incoming, memory_order_relaxed);
 }
 
-/* After so many bytes of messages others have their turn.  A call that is alone fills a ring before it looks for what
- * has come: by shorter turns it would write beside what its peer reads at that moment. */
+/* After STEP_PIECE_BYTES of messages others have their turn.  A sendrecv that is alone goes on for as much as a ring
+ * holds: by shorter turns it would write beside what its peer reads at that moment. */
 static bool messages_pause(const struct run *run, uint64_t bytes)
 {
-	return bytes >= STEP_PIECE_BYTES && (bytes >= ARENA_RING_MOST || !is_alone(run));
+	return bytes >= STEP_PIECE_BYTES &&
+	       (!run->bound.pair || bytes >= arena_ring_bytes(run->comm->arena) || !is_alone(run));
 }
 
 /* A long message is many steps, each of which the next may follow at once. */

@@ -12,8 +12,8 @@ choir_status steps_make_room(struct run *run);
 choir_status steps_begin(struct run *run);
 
 /* steps_advance: starts what is ready, polls what waits.  *moved = true if anything did; *done = true after the last
- * step.  After a piece of a long host step, or messages of STEP_PIECE_BYTES (ARENA_RING_MOST if no other call
- * is in flight), it returns: the board has paused then. */
+ * step.  After a piece of a long host step, or messages of STEP_PIECE_BYTES (of a send or recv, if no other
+ * call is in flight, as many as a ring holds), it returns: the board has paused then. */
 choir_status steps_advance(struct run *run, bool *moved, bool *done);
 
 /* steps_try: tries one step once, without the board: AWAIT, PUBLISH, a message, or a copy or reduction of at most

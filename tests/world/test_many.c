@@ -325,26 +325,37 @@ static void test_overtake(void **state)
 	}
 }
 
-/* A call of many bytes, whose peer is never late, goes on in as many steps: between two others have their turn. */
+/* A call of many bytes, whose peer is never late, goes on in as many steps: between two others have their turn.  So a
+ * sendrecv beside a recv that waits for what is sent after it. */
 static void take_turns(struct world *world, int rank, choir_comm *comm, void *arg)
 {
 	enum { BYTES = TURNS * STEP_PIECE_BYTES };
-	unsigned char *send = malloc(BYTES), *recv = calloc(BYTES, 1);
-	choir_event *event = NULL;
-	int n = choir_comm_size(comm);
+	unsigned char *send = malloc(BYTES), *recv = calloc(BYTES, 1), late = 0;
+	choir_event *event = NULL, *waits = NULL;
+	int n = choir_comm_size(comm), peer = n - 1 - rank;
+	choir_call tagged = CHOIR_CALL_INIT;
 
 	(void)arg;
+	tagged.tag = 9;
 	memset(send, rank + 1, BYTES);
-	if (n == 1)
+	if (n == 1) {
 		OK(choir_allreduce(comm, choir_host(send), choir_host(recv), BYTES, CHOIR_U8, CHOIR_OP_SUM, NULL,
 		                   &event));
-	else
-		OK(choir_sendrecv(comm, choir_host(send), BYTES, 1 - rank, choir_host(recv), BYTES, 1 - rank, CHOIR_U8,
-		                  NULL, &event));
+	} else {
+		OK(choir_recv(comm, choir_host(&late), 1, CHOIR_U8, peer, &tagged, &waits));
+		OK(choir_sendrecv(comm, choir_host(send), BYTES, peer, choir_host(recv), BYTES, peer, CHOIR_U8, NULL,
+		                  &event));
+	}
 	OK(choir_event_wait(event, -1));
 	choir_event_release(event);
 	for (size_t i = 0; i < BYTES; i++)
-		CHECK(recv[i] == (n == 1 ? 1 : 2 - rank));
+		CHECK(recv[i] == peer + 1);
+	if (n == 2) {
+		OK(choir_send(comm, choir_host(send), 1, CHOIR_U8, peer, &tagged, NULL));
+		OK(choir_event_wait(waits, -1));
+		CHECK(late == peer + 1);
+	}
+	choir_event_release(waits);
 	free(send);
 	free(recv);
 }
