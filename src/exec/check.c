@@ -15,7 +15,7 @@
 
 #include <stdio.h>
 
-enum { CHECK_MOST = 1024 }; /* runs that a check looks at, beside those that can move */
+enum { CHECK_MOST = 1024 }; /* runs that a check looks at, after those that can move */
 enum { SIGN_MOST = 64 };    /* runs whose ranks get signs */
 
 struct sign {
@@ -181,8 +181,8 @@ static bool may_check(const struct run *run)
 	return run->state != RUN_ENDED && run->state != RUN_JOB && !comm_has_failed(run->comm);
 }
 
-/* Checks the eligible runs, and some of the others: the deadline of a call begins when its deps are complete, whether
- * it can move or not. */
+/* Checks the eligible runs, and then some of all, in turn: the deadline of a call begins when its deps are complete,
+ * whether it can move or not. */
 static void check_runs(struct choir_comm *comm, int64_t now)
 {
 	struct flight *flight = &comm->engine.flight;

@@ -91,8 +91,9 @@ struct symmetric_table {
 };
 
 /* Note [order of locks].  Where locks nest, a thread takes them in this order: the list of comms (comm_list.h), the
- * family, the keyed calls, the submissions, the messenger's, the inbox, the failure, the relatives.  The right to drive
- * is no lock: it is only tried for, and its holder may take any of these.
+ * family, the keyed calls, the submissions, the messenger's, the inbox, the failure, the relatives.  No lock of these
+ * is taken under an event's, the plan cache's, the notes' of keyed calls, the worker's.  The right to drive is no lock:
+ * it is only tried for, and its holder may take any of these.
  *
  * What stands first is constant from creation to comm_close, and any thread reads it.  Each struct behind it says who
  * may touch it. */
@@ -115,16 +116,16 @@ struct choir_comm {
 	uint64_t command_bytes;    /* of the ranks' far memory: algo_in of algo */
 	uint64_t core_cache_bytes; /* algo_in of algo */
 	struct arena *arena;
-	const struct poison *poison;    /* there */
-	struct arena_control *controls; /* there: [node_size] */
-	struct arena_lane *lanes;       /* there: [node_size][COMM_LANES] */
+	const struct poison *poison;    /* in the arena */
+	struct arena_control *controls; /* in the arena: [node_size] */
+	struct arena_lane *lanes;       /* in the arena: [node_size][COMM_LANES] */
 	int node_size;                  /* the ranks of my node */
 	int local_rank;                 /* my number on the node */
 	int64_t process;                /* mine: node/process_id.h */
 	/* [n_watched], those of my node first; the driver counts in them how often each was seen dead */
 	struct comm_process *processes;
 	int n_near;                          /* with ranks on my node */
-	int n_watched;                       /* and on other nodes, which the layout made of this machine */
+	int n_watched;                       /* also those of this machine that the layout put on other nodes */
 	bool wake_mine;                      /* other threads of this process are ranks of the node too */
 	uint64_t slot_bytes, fallback_bytes; /* see slot_ring.h */
 	uint64_t message_bytes;
@@ -204,8 +205,8 @@ void comm_release(struct choir_comm *comm);
 bool comm_enter(struct choir_comm *comm);
 void comm_leave(struct choir_comm *comm);
 
-/* comm_fail: makes the comm's failure sticky (the first one wins), and tells every rank unless it came from one.  Any
- * thread. */
+/* comm_fail: makes the comm's failure sticky (the first one wins), and tells every rank.  comm_fail_from_peer: one that
+ * another node's rank has told: tells the ranks of this node.  Any thread. */
 void comm_fail(struct choir_comm *comm, choir_status status, const char *text);
 void comm_fail_from_peer(struct choir_comm *comm, choir_status status, const char *text);
 

@@ -53,7 +53,7 @@ void comm_list_add(struct choir_comm *comm)
 
 /* --- the busy ones --- */
 
-static bool has_work(struct choir_comm *comm)
+static bool may_have_work(struct choir_comm *comm)
 {
 	return atomic_load_explicit(&comm->submission.unfinished, memory_order_acquire) > 0 ||
 	       (comm->messenger != NULL && messenger_busy(comm->messenger));
@@ -74,7 +74,7 @@ static bool take_out_if_idle(struct choir_comm *comm)
 {
 	struct comm_listing *listing = &comm->listing;
 
-	if (has_work(comm)) {
+	if (may_have_work(comm)) {
 		atomic_store_explicit(&listing->idle_looks, 0, memory_order_relaxed);
 		return false;
 	}
@@ -82,7 +82,7 @@ static bool take_out_if_idle(struct choir_comm *comm)
 		return false;
 	atomic_store(&listing->busy, false);
 	atomic_thread_fence(memory_order_seq_cst);
-	if (has_work(comm)) {
+	if (may_have_work(comm)) {
 		atomic_store(&listing->busy, true);
 		return false;
 	}
@@ -127,7 +127,7 @@ bool comm_list_has_others(const struct choir_comm *comm)
 
 /* --- walks --- */
 
-struct choir_comm *comm_list_busy(const struct choir_comm *before)
+struct choir_comm *comm_list_next_busy(const struct choir_comm *before)
 {
 	struct choir_comm *comm = comms.first_busy, *next;
 
@@ -154,7 +154,7 @@ struct choir_comm *comm_list_next(struct choir_comm *before, enum comm_list_whic
 	struct choir_comm *comm;
 
 	comm_list_lock();
-	comm = which == COMM_LIST_ALL ? after(before) : comm_list_busy(before);
+	comm = which == COMM_LIST_ALL ? after(before) : comm_list_next_busy(before);
 	if (comm != NULL)
 		comm_retain(comm);
 	comm_list_unlock();

@@ -112,7 +112,7 @@ static bool advance_eligible(struct choir_comm *comm)
 
 /* Nothing moved.  True: the only run, which sends nothing, has blocked until a command of the device was over.  Else
  * device_works tells whether commands are under way. */
-static bool note_device_work(struct choir_comm *comm)
+static bool wait_or_note_device(struct choir_comm *comm)
 {
 	struct run *run = comm->engine.flight.eligible;
 	bool busy = false;
@@ -237,7 +237,7 @@ static void complete_all(struct choir_comm *comm, struct run *ended)
 	comm_release(comm);
 }
 
-bool engine_drive(struct choir_comm *comm, bool even_if_idle, struct due_job *due_p)
+bool engine_drive(struct choir_comm *comm, bool always, struct due_job *due_p)
 {
 	struct engine *engine = &comm->engine;
 	struct run *ended, *ordered = NULL, *failed = NULL;
@@ -255,11 +255,11 @@ bool engine_drive(struct choir_comm *comm, bool even_if_idle, struct due_job *du
 	if (ordered != NULL)
 		submit_held(ordered);
 	take_submitted(comm);
-	moved |= messages_drive(comm, even_if_idle || (held && comm->layout.n_nodes > 1));
+	moved |= messages_drive(comm, always || (held && comm->layout.n_nodes > 1));
 	if (engine->flight.all != NULL) {
 		comm_see_poison(comm);
 		if (!comm_has_failed(comm))
-			moved |= advance_eligible(comm) || note_device_work(comm);
+			moved |= advance_eligible(comm) || wait_or_note_device(comm);
 		if (comm_has_failed(comm))
 			fail_all(comm);
 	}

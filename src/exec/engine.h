@@ -35,12 +35,11 @@ struct due_job {
 	bool is_callback;
 };
 
-/* engine_drive: advances what can be advanced, completes what ended.  If another thread is at it: false at once.  True
- * if anything moved.
- * even_if_idle: look for messages even if no run here sends or receives.  A look costs more than a round of a call in
- * shared memory, so waiting threads ask for one in some rounds only.
- * *due_p: a job that the thread then does, by engine_do_job, without the right to drive. */
-bool engine_drive(struct choir_comm *comm, bool even_if_idle, struct due_job *due_p);
+/* engine_drive: takes what was submitted, looks for messages, advances what can be advanced, completes what ended.  If
+ * another thread is at it: false at once.  True if anything moved. always: look for messages even if no run in flight
+ * sends or receives.  A look costs more than a round of a call in shared memory, so waiting threads ask for one in some
+ * rounds only. *due_p: a job that the thread then does, by engine_do_job, without the right to drive. */
+bool engine_drive(struct choir_comm *comm, bool always, struct due_job *due_p);
 
 /* engine_listen: looks for messages, unless another thread drives.  Between comm_enter and comm_leave. */
 void engine_listen(struct choir_comm *comm);

@@ -101,12 +101,10 @@ struct arena_use {
 	uint64_t rings_mapped;           /* bit r: local rank r's ring to me is mapped */
 	int slots_looked;                /* looks for peers' slots so far; see slot_ring.c */
 	bool no_rings;                   /* no memory for a p2p ring: messages take the transport */
-	bool sends_stuck;      /* messages of the transport did not leave for a moment: Note [back-pressure] */
-	bool wrap_tried;       /* mem was asked for: when a kernel first had to read the arena in place */
-	struct dev_memory mem; /* the arena as the device sees it; zeroed if it cannot */
-	bool pin_tried;        /* pinned was asked for: when a long staged copy first went to the arena */
-	cl_mem pinned;         /* by which OpenCL knows the arena; NULL if it has no use for that */
-	int64_t withdrawn_ns;  /* when this rank left the calls of the failed comm, 0 = has not */
+	bool wrap_tried;                 /* mem was asked for: when a kernel first had to read the arena in place */
+	struct dev_memory mem;           /* the arena as the device sees it; zeroed if it cannot */
+	bool pin_tried;                  /* pinned was asked for: when a long staged copy first went to the arena */
+	cl_mem pinned;                   /* by which OpenCL knows the arena; NULL if it has no use for that */
 };
 
 /* The thread that engine_enter let in (the driver) alone touches what follows the atomics. */
@@ -121,7 +119,9 @@ struct engine {
 	struct run *inline_runs[INLINE_KINDS]; /* see inline.c; NULL until first needed */
 	struct arena_use arena;
 	struct nt_entries nt;
-	bool any_dead;                      /* a process of comm.processes was seen dead twice */
+	bool any_dead;        /* a process of comm.processes was seen dead twice */
+	bool sends_stuck;     /* messages of the transport did not leave for a moment: Note [back-pressure] */
+	int64_t withdrawn_ns; /* when this rank left the calls of the failed comm, 0 = has not */
 	struct choice_memory choice_memory; /* of scripts */
 };
 

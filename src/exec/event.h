@@ -30,7 +30,7 @@ struct choir_event {
 	_Atomic uint64_t wire_bytes;
 	_Atomic uint64_t grouped_by; /* the thread that holds its call back in an open group, 0 = none */
 	struct commit *commit;       /* result=atomic: written before it completes; taken; NULL = none */
-	pthread_mutex_t lock;        /* the callback list */
+	pthread_mutex_t lock;        /* of the callbacks, the status and runs_left */
 	struct event_callback *callbacks;
 	void *result; /* kept for the caller (sparse), freed by free_result with the event */
 	void (*free_result)(void *);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where callers' callbacks run. */
+/* Where callers' callbacks run if choir_set_executor was called; else on the thread that completes the call. */
 #ifndef EXEC_EXECUTOR_H
 #define EXEC_EXECUTOR_H
 

@@ -253,7 +253,7 @@ static bool is_wanted_elsewhere(const struct choir_comm *comm)
  * this thread may be the one that is to receive them.  True: messages are left. */
 static bool sends_are_left(struct choir_comm *comm)
 {
-	bool *stuck = &comm->engine.arena.sends_stuck;
+	bool *stuck = &comm->engine.sends_stuck;
 	int rounds = wait_inline_rounds(WAIT_STATES, comm->crowded), least = messenger_in_flight(comm->messenger);
 
 	for (int idle = 0; least > 0; idle++) {

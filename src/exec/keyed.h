@@ -6,11 +6,13 @@
  * key that a rank does not make holds up no other key.  On one node ranks say keys on the node's key board, and the
  * last of them to say one writes it into the order: two cache lines move, and no rank must be awake but those that
  * call.  Between nodes the rank that completes a key on its node tells rank 0 (WIRE_KEY), which orders the keys that
- * all nodes have said and tells the first rank of each node, which writes the node's order.  A rank that waits for long
- * asks the ranks of other nodes who has made the call, so that the others can be named; if one of these has begun it,
- * all have made it, and who should have told this node is named.  So is the first rank of a node that has said the key
- * and gives no sign, as the ranks of other nodes answer only while they wait.  Only drivers do any of this.
- */
+ * all nodes have said and tells the first rank of each node, which writes the node's order.  Only drivers do any of
+ * this.
+ *
+ * A rank that waits for long asks the ranks of other nodes who has made the call, and names (keyed_check.c):
+ *   those that have not made it;
+ *   if a rank has begun it, so that all have made it: the one that should have told this node;
+ *   where the ranks of a node have said the key and its first rank gives no sign: that one. */
 #ifndef EXEC_KEYED_H
 #define EXEC_KEYED_H
 

@@ -8,7 +8,7 @@
 /* late_waited_ms: how long the run has waited since its deps are done, or since it was first looked at. */
 int64_t late_waited_ms(const struct run *run, int64_t now);
 
-/* late_silence_ns: a rank that has given no sign for so long has stopped, where a call has waited for that time. */
+/* late_silence_ns: a call has waited for that time; a rank that has given no sign for how long counts as stopped? */
 int64_t late_silence_ns(int64_t waited_ms);
 
 /* late_most_silent: of the ranks that the run waits for now the one that has been silent for longest; -1: none. */

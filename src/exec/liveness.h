@@ -37,10 +37,11 @@ void liveness_sign(struct choir_comm *comm, int64_t now_ns, liveness_awaited_fn 
 void liveness_watch(struct choir_comm *comm);
 bool liveness_lost(const struct choir_comm *comm, int rank);
 
-/* liveness_calls: how many collectives the rank has told to have started; false if nothing was heard from it. */
+/* liveness_calls: how many collectives the rank has begun, as far as it has told: one of my node all that it has
+ * submitted, others those whose deps are done.  False if nothing was heard from it. */
 bool liveness_calls(const struct choir_comm *comm, int rank, uint64_t *calls);
 
-/* liveness_silence_ns: since when the rank has given no sign, INT64_MAX if it never has; 0 = it answered the last
+/* liveness_silence_ns: for how long the rank has given no sign, INT64_MAX if it never has; 0 = it answered the last
  * question. */
 int64_t liveness_silence_ns(const struct choir_comm *comm, int rank, int64_t now_ns);
 

@@ -32,13 +32,13 @@ static void fail_mismatch(struct choir_comm *comm, const struct inbox_mismatch *
 	comm_fail(comm, st, error_text());
 }
 
-bool messages_drive(struct choir_comm *comm, bool even_if_idle)
+bool messages_drive(struct choir_comm *comm, bool always)
 {
 	const struct inbox *inbox = &comm->inbox;
 	bool moved = false;
 
 	if (comm->messenger == NULL ||
-	    !(even_if_idle || flight_uses_messages(&comm->engine.flight) || messenger_busy(comm->messenger)))
+	    !(always || flight_uses_messages(&comm->engine.flight) || messenger_busy(comm->messenger)))
 		return false;
 	if (messenger_drive(comm->messenger, &moved) != CHOIR_SUCCESS)
 		fail_transport(comm, error_text());

@@ -30,7 +30,7 @@ bool pending_any(void)
 {
 	bool left = engine_jobs_are_passed_on();
 
-	for (struct choir_comm *comm = comm_list_busy(NULL); comm != NULL; comm = comm_list_busy(comm))
+	for (struct choir_comm *comm = comm_list_next_busy(NULL); comm != NULL; comm = comm_list_next_busy(comm))
 		left |= has_work(comm);
 	return left;
 }
@@ -40,7 +40,7 @@ bool pending_why(struct wait_for *why)
 	bool left = engine_jobs_are_passed_on();
 
 	comm_list_lock();
-	for (struct choir_comm *comm = comm_list_busy(NULL); comm != NULL; comm = comm_list_busy(comm)) {
+	for (struct choir_comm *comm = comm_list_next_busy(NULL); comm != NULL; comm = comm_list_next_busy(comm)) {
 		bool here = has_work(comm);
 
 		left |= here;
@@ -59,7 +59,8 @@ int64_t pending_process(void)
 	bool several = false;
 
 	comm_list_lock();
-	for (struct choir_comm *comm = comm_list_busy(NULL); comm != NULL && !several; comm = comm_list_busy(comm))
+	for (struct choir_comm *comm = comm_list_next_busy(NULL); comm != NULL && !several;
+	     comm = comm_list_next_busy(comm))
 		if (!engine_idle(comm)) {
 			several = busy != NULL;
 			busy = comm;

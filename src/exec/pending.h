@@ -5,6 +5,7 @@
  *   engine_can_move        but those in a job
  *   !engine_idle           yes
  *   pending_any            but those in a job  of the messenger
+ *   comm_list_next_busy    yes                 of the messenger
  *   in_calls               yes                                   yes
  *   in_calls_or_sending    yes                 of the rank       yes
  *

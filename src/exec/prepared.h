@@ -47,7 +47,7 @@ void prepared_release(struct prepared *prepared); /* NULL is silent */
 bool prepared_is_valid(const struct choir_comm *comm, const struct prepared *prepared, bool retained);
 
 /* prepared_lasts: does what was found out about that buffer hold for all equal ones while dev_deaths stays?  False if
- * the driver cannot tell when a cl_mem dies.  prepared_lasts_if_kept: while its cl_mem is retained? */
+ * OpenCL does not tell when a cl_mem dies.  prepared_lasts_if_kept: while its cl_mem is retained? */
 bool prepared_lasts(choir_device *device, choir_buffer buffer, const struct dev_access *access);
 bool prepared_lasts_if_kept(choir_buffer buffer);
 

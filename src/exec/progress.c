@@ -26,7 +26,7 @@
 enum {
 	CHECK_NS = 20 * 1000 * 1000,
 	CHECK_SHARE = 16,  /* the slow check takes no more than one part of so many of the time */
-	OTHERS_EVERY = 16, /* idle rounds between looks at the other ranks */
+	OTHERS_EVERY = 16, /* rounds between looks at this comm's messages, idle ones between looks at other comms */
 	CLOCK_EVERY = 64,  /* rounds between looks at the clock */
 };
 
@@ -159,7 +159,8 @@ static void stop_waiting(void)
 	leave_waiters();
 }
 
-/* messages: they must be polled.  timed: the wait's end does not ring, so it sleeps no longer than for messages. */
+/* messages: they must be polled.  timed: nothing rings when the time is over, so it sleeps no longer than for
+ * messages. */
 static void idle_in(struct wait *idle, const struct choir_comm *comm, choir_event *event, bool messages, bool timed)
 {
 	struct wait_for why = { .polled = messages || timed, .crowded = comm->crowded, .blocking = messages || !timed };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Message progress is made by threads that wait, and by one background thread a process for calls without a waiter. */
+/* Who drives the engines: threads that wait, and one background thread a process for calls without a waiter. */
 #ifndef EXEC_PROGRESS_H
 #define EXEC_PROGRESS_H
 

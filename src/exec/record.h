@@ -40,8 +40,8 @@ choir_status run_mismatch(const struct run *run, int peer, const struct call_rec
  * the call can become a script. */
 choir_status run_compare(struct run *run, int peer, const struct call_record *theirs);
 
-/* run_check_ended: the last comparison, for calls that wait for nobody or not for everybody.  Two ranks that differ:
- * the later one of them to say what it calls finds the other's record. */
+/* run_check_ended: the last comparison, for calls that wait for nobody or not for everybody.  Of two ranks that
+ * differ, the one that says later what it calls finds the other's record. */
 choir_status run_check_ended(struct run *run);
 
 /* run_check_records: compares with what peers say they are calling, beyond what steps look at.  Slow path. */

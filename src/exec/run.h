@@ -26,10 +26,11 @@ enum { RUN_KEPT = 6 };
  *   ranks' counts differ, so the call goes on as a script:
  *     PEER_BUFFERS or STEPS --> ASK
  *   a failure, of the run or of the comm (run_fail):
- *     any --> FAILED --> ENDED   if peers may be in the caller's buffers (withdraw.h)
+ *     any --> FAILED --> ENDED   if peers may be in the caller's buffers; the engine ends it (withdraw.h)
  *     any --> ENDED              else
  *
- * The deadline does not run in DEPS. */
+ * The deadline does not run in DEPS.  A call of short steps that its caller's thread executes takes none of these
+ * states until it has to wait for longer (exec/in_order.c). */
 enum run_state {
 	RUN_DEPS,          /* waiting for what the caller said it depends on */
 	RUN_ADMIT,         /* waiting until its lane is free on the whole node */
@@ -116,11 +117,12 @@ struct bound {
 	struct dev_access send, recv;
 	struct segments send_list, recv_list; /* instead of those, if they are lists of segments */
 	bool lists;                           /* they are */
-	/* STAGE: instead of a list, of cl_mems: SEND is gathered from these, RECV scattered to those; send.mem and
-	 * recv.mem are the run's (exec/gathered.h).  They lie in the prepared call's owner.  NULL = they are not */
+	/* where the host cannot map them (class stage): instead of a list, of cl_mems: SEND is gathered from these,
+	 * RECV scattered to those; send.mem and recv.mem are the run's (exec/gathered.h).  They lie in the prepared
+	 * call's owner.  NULL = they are not */
 	const struct segments *gathered, *scattered;
 	bool send_shadow, recv_shadow; /* the whole buffer is copied by one command: exec/shadow.h */
-	/* MAP: one lies inside the other, which alone is mapped; STAGE, with shadows: which alone has memory */
+	/* one lies inside the other, which alone is mapped (class map) or, with shadows, has memory (class stage) */
 	bool send_in_recv, recv_in_send;
 	uint64_t inner_off; /* and starts there */
 	/* the buffers' symmetric addresses (exec/symmetric.h), for plans whose peers read or write them */
@@ -170,7 +172,7 @@ struct run_watch {
  * driver's; other threads see its event.  A thread that does a script's job has script.state meanwhile. */
 struct run {
 	struct run *next;          /* in one list after the other: keyed.c's, incoming, flight.all, ended, the pool */
-	struct run **link;         /* in flight.all: what points to it */
+	struct run **link;         /* in flight.all, where a call's runs are neighbours: what points to it */
 	struct run *next_eligible; /* in flight.eligible or its queue */
 	struct choir_comm *comm;   /* kept alive by the event */
 	choir_event *event;

@@ -9,9 +9,9 @@
 
 void withdraw(struct choir_comm *comm, int64_t now_ns)
 {
-	if (comm->engine.arena.withdrawn_ns != 0)
+	if (comm->engine.withdrawn_ns != 0)
 		return;
-	comm->engine.arena.withdrawn_ns = now_ns;
+	comm->engine.withdrawn_ns = now_ns;
 	for (int lane = 0; lane < COMM_LANES; lane++)
 		arena_publish(comm_lane(comm, comm->local_rank, lane), ARENA_WITHDRAWN);
 	bell_fence(bell_mine());
@@ -39,7 +39,7 @@ bool withdraw_left_alone(const struct run *run, int64_t now_ns)
 {
 	const struct choir_comm *comm = run->comm;
 	const struct layout *layout = &comm->layout;
-	bool late = now_ns - comm->engine.arena.withdrawn_ns >= WITHDRAW_MS * INT64_C(1000000);
+	bool late = now_ns - comm->engine.withdrawn_ns >= WITHDRAW_MS * INT64_C(1000000);
 	int inside = 0;
 
 	for (int local_rank = 0; local_rank < comm->node_size; local_rank++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A thread for long host work of scripts, where the background thread would do it: that one drives meanwhile.  It is
- * started by the first work and ends with the last comm. */
+/* A thread that does the long host work of scripts, so that the background thread can go on driving.  It is started by
+ * the first work and ends with the last comm. */
 #ifndef EXEC_WORKER_H
 #define EXEC_WORKER_H
 

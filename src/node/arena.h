@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The arena: memory that all ranks of a node map, a memfd.  It has a control block and `lanes` lanes for each rank,
- * with a flag and a slot for each lane; a collective uses lane seq mod lanes on every rank.  A node of few ranks also
- * has a p2p ring for each ordered pair.
+ * with a flag each, and slots (exec/slot_ring.h); a collective uses lane seq mod lanes on every rank.  A node of few
+ * ranks also has a p2p ring for each ordered pair.
  *
  * Note [arena flags].  A lane's flag is one 64-bit number: (seq + 1) << 24 | point, where seq is the call's
  * sequence number, so a flag of 0 is that of no call.  Only ARENA_FLAG, arena_is_at and arena_reached know of the + 1.
