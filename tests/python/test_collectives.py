@@ -333,7 +333,7 @@ class ReadOnly(unittest.TestCase):
                     with self.assertRaisesRegex(choir.ArgumentError, "cannot be written"):
                         call()
 
-        run_ranks(3, fn, deadline=5)
+        run_ranks(3, fn)
 
 
 class Failures(unittest.TestCase):

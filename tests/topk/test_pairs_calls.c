@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -254,12 +255,15 @@ static void passes_all_that_wait(void **state)
 	assert_int_equal(passed, CHOIR_SUCCESS);
 }
 
+static sem_t called;
+
 static void in_callback(void *ctx, choir_status status)
 {
 	choir_status *got = ctx;
 
 	assert_int_equal(status, CHOIR_SUCCESS);
 	*got = top(1, NULL, NULL);
+	sem_post(&called);
 }
 
 static void callbacks(void **state)
@@ -269,9 +273,13 @@ static void callbacks(void **state)
 
 	(void)state;
 	assert_int_equal(top(1, NULL, &event), CHOIR_SUCCESS);
+	sem_init(&called, 0, 0);
 	assert_int_equal(choir_event_on_complete(event, in_callback, &got), CHOIR_SUCCESS);
 	assert_int_equal(choir_event_wait(event, -1), CHOIR_SUCCESS);
 	choir_event_release(event);
+	while (sem_wait(&called) != 0) /* callbacks run after waiters are let go */
+		;
+	sem_destroy(&called);
 	assert_int_equal(got, CHOIR_WOULD_DEADLOCK);
 }
 

@@ -49,7 +49,7 @@ static bool idle_are_listed(void)
 	bool any = false;
 
 	comm_list_lock();
-	for (struct choir_comm *comm = comm_list_busy(NULL); comm != NULL; comm = comm_list_busy(comm))
+	for (struct choir_comm *comm = comm_list_next_busy(NULL); comm != NULL; comm = comm_list_next_busy(comm))
 		any |= comm != busy[0] && comm != busy[1];
 	comm_list_unlock();
 	return any;
@@ -107,7 +107,7 @@ static void test_idle(void **state)
 
 /* --- questions that come for an idle comm --- */
 
-enum { ASKERS_MS = 600 };
+enum { ASKERS_MS = 2000 };
 
 static _Atomic bool answered;
 

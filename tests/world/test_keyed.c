@@ -228,7 +228,7 @@ static void never_made(struct world *world, int rank, choir_comm *comm, void *ar
 	char wanted[80];
 
 	line_up(); /* so that the other key is done long before the deadline */
-	call.deadline_ms = 2000;
+	call.deadline_ms = 4000;
 	if (rank != *lost)
 		OK(choir_barrier(comm, &call, &event));
 	OK(choir_barrier(comm, &good, NULL));

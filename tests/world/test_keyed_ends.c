@@ -277,7 +277,7 @@ static choir_status start_still(choir_comm *comm, const struct still *still, int
 {
 	choir_call call = with_key("sum");
 
-	call.deadline_ms = rank == still->timed ? 1000 : 0;
+	call.deadline_ms = rank == still->timed ? 4000 : 0;
 	if (still->done)
 		return choir_broadcast(comm, choir_host(&x[0]), choir_host(&x[1]), 1, CHOIR_I32, 0, &call, event_p);
 	return choir_allreduce(comm, choir_host(&x[0]), choir_host(&x[1]), 1, CHOIR_I32, CHOIR_OP_SUM, &call, event_p);
@@ -349,11 +349,11 @@ static void sender_is_held(struct world *world, int rank, choir_comm *comm, void
 	int32_t x = 0;
 
 	(void)unused;
-	held.deadline_ms = 3000; /* asks other nodes after a sixteenth of it */
-	timed.deadline_ms = 1000;
-	line_up();
+	held.deadline_ms = 20000; /* asks other nodes after a second */
+	timed.deadline_ms = 3000;
 	if (rank < 2)
 		OK(choir_barrier(comm, &held, &event));
+	line_up();
 	if (rank == 0)
 		SAYS(choir_recv(comm, choir_host(&x), 1, CHOIR_I32, 1, &timed, NULL), CHOIR_TIMEOUT,
 		     "waits for rank 2 ");

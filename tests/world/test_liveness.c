@@ -58,15 +58,22 @@ static void test_chains(void **state)
 static void chain_of_receives(struct world *world, int rank, choir_comm *comm, void *arg)
 {
 	choir_call call = CHOIR_CALL_INIT;
+	choir_event *event = NULL;
 	int32_t value = 0;
 
 	(void)arg;
-	line_up(); /* rank 2 waits before rank 0's deadline */
+	if (rank == 2)
+		OK(choir_recv(comm, choir_host(&value), 1, CHOIR_I32, 1, NULL, &event));
+	line_up(); /* rank 2 has called before rank 0 does */
 	if (rank == 1)
 		return;
-	call.deadline_ms = rank == 0 ? SHORT_MS : LONG_MS;
-	SAYS(choir_recv(comm, choir_host(&value), 1, CHOIR_I32, rank == 0 ? 2 : 1, &call, NULL), CHOIR_TIMEOUT,
-	     "rank 0: send/recv|waits for rank 1");
+	call.deadline_ms = SHORT_MS;
+	if (rank == 0)
+		OK(choir_recv(comm, choir_host(&value), 1, CHOIR_I32, 2, &call, &event));
+	IS(choir_event_wait(event, -1), CHOIR_TIMEOUT);
+	if (!says(choir_event_error(event), "rank 0: send/recv|waits for rank 1"))
+		world_fail(world, rank, "a chain: \"%s\"", choir_event_error(event));
+	choir_event_release(event);
 }
 
 static void test_receives(void **state)

@@ -62,10 +62,11 @@ static void only_sends(const struct rank *me, int broadcasts)
 	choir_comm *comm;
 	int32_t some[10] = { 0 }, none[10];
 	choir_status st = CHOIR_SUCCESS;
-	time_t end = time(NULL) + LONGEST_S;
+	time_t end;
 
 	processes_create(me, 1, 1, 30000, &comm);
 	meeting_wait(me->meeting);
+	end = time(NULL) + LONGEST_S;
 	if (me->rank == 1)
 		raise(SIGKILL);
 	while (st == CHOIR_SUCCESS && time(NULL) < end)

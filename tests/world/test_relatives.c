@@ -164,9 +164,9 @@ static void silent_one_is_named(struct world *world, int rank, choir_comm *paren
 	(void)arg;
 	OK(choir_comm_split(parent, rank == 0 ? 0 : 1, rank, &pair));
 	call.deadline_ms = LATE_MS;
-	line_up();
 	if (rank == 1)
 		OK(choir_barrier(pair, NULL, &event));
+	line_up();
 	if (rank == 0)
 		SAYS(choir_barrier(parent, &call, NULL), CHOIR_TIMEOUT, "rank 2");
 	CHECK(rank != 0 || !says(choir_last_error(), "rank 1"));
@@ -189,13 +189,13 @@ static void silent_one_is_named_behind_deps(struct world *world, int rank, choir
 	(void)arg;
 	OK(choir_comm_split(parent, rank == 0 ? 0 : 1, rank, &pair));
 	call.deadline_ms = rank == 0 ? LATE_MS : 0;
-	line_up();
 	if (rank == 1) {
 		OK(choir_barrier(pair, NULL, &event));
 		call.deps = &event;
 		call.n_deps = 1;
-		(void)choir_barrier(parent, &call, &next); /* rank 0's time-out ends it */
+		OK(choir_barrier(parent, &call, &next)); /* rank 0's time-out ends it */
 	}
+	line_up();
 	if (rank == 0)
 		SAYS(choir_barrier(parent, &call, NULL), CHOIR_TIMEOUT, "rank 2");
 	CHECK(rank != 0 || !says(choir_last_error(), "rank 1"));

@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-enum { PAIRS = 3000, WIDTH = 32, MOST_MS = 5000, COUNT = 64 };
+enum { PAIRS = 3000, WIDTH = 32, MOST_MS = 15000, COUNT = 64 };
 
 static sem_t entered, opened;
 static atomic_bool holds; /* the next coalescing of so many pairs waits at the gate */

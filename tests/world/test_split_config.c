@@ -15,12 +15,13 @@ static void split_with_config(struct world *world, int rank, choir_comm *comm, v
 {
 	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
 	choir_comm *child = NULL, *bad = NULL;
+	choir_call call = CHOIR_CALL_INIT;
 	struct sum sums[10];
 	int done = 0;
 
 	(void)arg;
 	config.name = "half";
-	config.deadline_ms = 4000;
+	config.deadline_ms = 30000;
 	config.options = "method=clockwise_ring";
 	OK(choir_comm_split_config(comm, 0, -rank, &config, &child));
 	CHECK(choir_comm_rank(child) == world->n - 1 - rank);
@@ -41,8 +42,9 @@ static void split_with_config(struct world *world, int rank, choir_comm *comm, v
 	SAYS(choir_comm_split_config(comm, 0, 0, &config, &bad), CHOIR_ARGUMENT, "nearest is 'method'");
 	SAYS(choir_comm_flush(NULL), CHOIR_ARGUMENT, "null comm");
 	line_up();
+	call.deadline_ms = 1000;
 	if (rank == 0)
-		SAYS(choir_barrier(child, NULL, NULL), CHOIR_TIMEOUT, "half|barrier|rank");
+		SAYS(choir_barrier(child, &call, NULL), CHOIR_TIMEOUT, "half|barrier|rank");
 	line_up();
 	IS(choir_comm_flush(child), CHOIR_TIMEOUT);
 	OK(choir_comm_destroy(child));

@@ -93,10 +93,10 @@ static void late(struct world *world, int rank, choir_comm *comm, void *unused)
 	void *share = NULL;
 
 	(void)unused;
-	line_up(); /* ranks 0 and 2 are there within the deadline: only rank 1 is missing */
-	if (rank == 1)
+	line_up(); /* of ranks that are missing the lowest is named */
+	if (rank == 0)
 		return;
-	SAYS(choir_mem_alloc(comm, 4096, &share, NULL), CHOIR_TIMEOUT, "rank 1");
+	SAYS(choir_mem_alloc(comm, 4096, &share, NULL), CHOIR_TIMEOUT, "waits for rank 0");
 	CHECK(share == NULL);
 	IS(choir_mem_alloc(comm, 4096, &share, NULL), CHOIR_TIMEOUT);
 }

@@ -35,7 +35,7 @@ void __wrap_withdraw(struct choir_comm *comm, int64_t now_ns);
 void __wrap_withdraw(struct choir_comm *comm, int64_t now_ns)
 {
 	int open = commands_under_way(comm);
-	bool first = comm->engine.arena.withdrawn_ns == 0;
+	bool first = comm->engine.withdrawn_ns == 0;
 
 	__real_withdraw(comm, now_ns);
 	if (first) {
