@@ -178,7 +178,7 @@ class ProcessGroupChoir(dist.ProcessGroup):
     def __init__(self, store: Any, rank: int, size: int, timeout: timedelta) -> None:
         super().__init__(rank, size)
         self._comm = _comm_of(store, rank, size, timeout.total_seconds())
-        # torch 1 destroys a group by naming it no more.
+        # torch destroys a group by naming it no more.
         weakref.finalize(self, _close_aside, self._comm).atexit = False
 
     @property
@@ -205,7 +205,7 @@ class ProcessGroupChoir(dist.ProcessGroup):
         return self._name
 
     def shutdown(self) -> None:
-        self._comm.close()
+        """torch 2 says this of a group that is destroyed, and names it no more: its comm is closed behind its calls."""
 
     def abort(self) -> None:
         self._comm.abort()
