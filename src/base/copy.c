@@ -121,22 +121,19 @@ void copy_host_fence(void)
 }
 #endif
 
-void copy_host(void *dst, const void *src, size_t bytes, bool nt)
-{
-	if (!nt) {
-		copy_host_plain(dst, src, bytes);
-		return;
-	}
-	copy_host_nt(dst, src, bytes);
-	copy_host_fence();
-}
-
 static void copy_stores(void *dst, const void *src, size_t bytes, bool nt)
 {
 	if (nt)
 		copy_host_nt(dst, src, bytes);
 	else
 		copy_host_plain(dst, src, bytes);
+}
+
+void copy_host(void *dst, const void *src, size_t bytes, bool nt)
+{
+	copy_stores(dst, src, bytes, nt);
+	if (nt)
+		copy_host_fence();
 }
 
 static void prefetch(const unsigned char *src, size_t bytes)
