@@ -85,7 +85,7 @@ void slot_ring_take(struct run *run)
 	struct choir_comm *comm = run->comm;
 	struct slot_ring *ring = &comm->submission.slots;
 	uint64_t bytes = need_of(run), ring_bytes = comm->fallback_bytes * COMM_LANES,
-		 short_at = ring_bytes + (uint64_t)run->lane * SHORT_BYTES, turn = turn_of(run, ring_bytes, bytes);
+		 short_at = ring_bytes + (uint64_t)run->lane * SHORT_BYTES, turn;
 
 	run->slot.after_lanes = 0;
 	ring->from_line[run->lane] = ring->to_line[run->lane] = 0;
@@ -93,6 +93,7 @@ void slot_ring_take(struct run *run)
 		run->slot.at = run->slot.fallback_at = short_at;
 		return;
 	}
+	turn = turn_of(run, ring_bytes, bytes);
 	if (bytes > ring->next || ring->next > turn)
 		ring->next = turn;
 	ring->next -= bytes;
