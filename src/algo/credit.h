@@ -8,8 +8,8 @@
 
 #include "plan/plan.h"
 
-#define CREDIT_WINDOW 16
-#define CREDIT_STEP   8
+#define CREDIT_WINDOW 32
+#define CREDIT_STEP   16
 #define CREDIT_TAG    (1u << 23) /* tags of data between the two ranks, in both directions, are below */
 
 /* credit_await: called before message k to peer; returns the step that its send must depend on.  credit: the result for
