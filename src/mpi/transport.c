@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [MPI transport].  No call waits: a send is MPI_Isend and MPI_Test; an arrival is MPI_Improbe, MPI_Imrecv into
- * memory of the library, and MPI_Test.  Up to ARRIVALS messages are received at once, so that a large one does not
- * delay small ones of other peers; the messages of one peer are delivered in the order in which they were matched.  A
- * send's request is MPI's handle, stored in a pointer.
+/* Note [MPI transport].  No call waits: a send is MPI_Isend, an arrival is MPI_Improbe and MPI_Imrecv into memory of
+ * the library, and each request is looked at until it is complete.  Up to ARRIVALS messages are received at once, so
+ * that a large one does not delay small ones of other peers; the messages of one peer are delivered in the order in
+ * which they were matched.  A send's request is MPI's handle, stored in a pointer.
+ *
+ * Over TCP most calls of MPI look at the network first, a system call, also MPI_Test of a request that is complete, as
+ * those of short messages are at once.  MPI_Request_get_status and MPI_Wait do not: test_request.
  *
  * message_bytes stays below the size from which UCX over TCP uses a rendezvous: 64 KB between two processes whose MPI
  * this library has started and asked for that (Note [eager messages] in mpi/eager.c), else 16 KB.
@@ -84,16 +87,26 @@ static choir_status send_failed(struct mpi_transport *me, const char *call, int 
 	return me->by_ucx && class == MPI_ERR_OTHER ? CHOIR_PEER_DEAD : CHOIR_TRANSPORT;
 }
 
+/* MPI_Test, but looks at the network only for a request that is not complete. */
+static int test_request(MPI_Request *request, int *done_p)
+{
+	int rc = MPI_Request_get_status(*request, done_p, MPI_STATUS_IGNORE);
+
+	return rc == MPI_SUCCESS && *done_p ? MPI_Wait(request, MPI_STATUS_IGNORE) : rc;
+}
+
 static choir_status mpi_send(choir_transport *transport, int peer, const void *data, size_t bytes, void **request_p)
 {
 	struct mpi_transport *me = self(transport);
 	MPI_Request request = MPI_REQUEST_NULL;
 	choir_status st = CHOIR_SUCCESS;
-	int count = 0, rc;
+	int count = 0, done = 0, rc;
 
 	TRY(mpi_narrow("a message", bytes, &count));
 	TRY(enter(me));
 	rc = MPI_Isend(data, count, MPI_BYTE, peer, TAG, me->link->comm, &request);
+	if (rc == MPI_SUCCESS)
+		rc = test_request(&request, &done);
 	if (rc != MPI_SUCCESS) {
 		char call[48];
 
@@ -102,7 +115,7 @@ static choir_status mpi_send(choir_transport *transport, int peer, const void *d
 	}
 	mpi_leave();
 	if (st == CHOIR_SUCCESS)
-		*request_p = request_pack(request);
+		*request_p = done ? NULL : request_pack(request);
 	return st;
 }
 
@@ -114,9 +127,9 @@ static choir_status mpi_test(choir_transport *transport, void *packed, int *done
 
 	TRY(enter(self(transport)));
 	*done_p = 0;
-	rc = MPI_Test(&request, done_p, MPI_STATUS_IGNORE);
+	rc = test_request(&request, done_p);
 	if (rc != MPI_SUCCESS)
-		st = send_failed(self(transport), "MPI_Test of a send", rc);
+		st = send_failed(self(transport), "a test of a send", rc);
 	mpi_leave();
 	return st;
 }
@@ -150,29 +163,35 @@ static choir_status match_next(struct mpi_transport *me, int *found_p)
 	return CHOIR_SUCCESS;
 }
 
-static choir_status test_arrivals(struct mpi_transport *me)
+static choir_status test_arrival(struct arrival *arrival)
 {
-	for (int i = 0; i < me->n_arrivals; i++) {
-		struct arrival *arrival = &me->arrivals[i];
-		int done = 0, rc;
+	int done = 0, rc;
 
-		if (arrival->done)
-			continue;
-		rc = MPI_Test(&arrival->request, &done, MPI_STATUS_IGNORE);
-		if (rc != MPI_SUCCESS)
-			return mpi_error("MPI_Test of an arrival", rc);
-		arrival->done = done != 0;
-	}
+	if (arrival->done)
+		return CHOIR_SUCCESS;
+	rc = test_request(&arrival->request, &done);
+	if (rc != MPI_SUCCESS)
+		return mpi_error("a test of an arrival", rc);
+	arrival->done = done != 0;
 	return CHOIR_SUCCESS;
 }
 
+/* Until one is complete, or no more can be matched. */
 static choir_status look_for_arrivals(struct mpi_transport *me)
 {
-	int found = 1;
+	for (int i = 0; i < me->n_arrivals; i++)
+		TRY(test_arrival(&me->arrivals[i]));
+	while (me->n_arrivals < ARRIVALS) {
+		int found = 0;
 
-	while (found && me->n_arrivals < ARRIVALS)
 		TRY(match_next(me, &found));
-	return test_arrivals(me);
+		if (!found)
+			break;
+		TRY(test_arrival(&me->arrivals[me->n_arrivals - 1]));
+		if (me->arrivals[me->n_arrivals - 1].done)
+			break;
+	}
+	return CHOIR_SUCCESS;
 }
 
 static bool overtakes(const struct mpi_transport *me, int i)

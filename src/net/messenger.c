@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { POLLS_A_DRIVE = 64 };
+enum { ARRIVALS_A_DRIVE = 64 };
 
 choir_status messenger_create(choir_transport *transport, struct messenger **out_p)
 {
@@ -233,9 +233,9 @@ static bool has_overdue(const struct messenger *messenger)
 	return messenger_has_op(messenger, END_OF_OP(overdue)) && messenger->transport->ops->overdue != NULL;
 }
 
-static choir_status poll_arrivals(struct messenger *messenger, bool *progress)
+static choir_status poll_arrivals(struct messenger *messenger, int most, bool *progress)
 {
-	for (int i = 0; i < POLLS_A_DRIVE; i++) {
+	for (int i = 0; i < most; i++) {
 		struct message *message = NULL;
 		choir_message raw = messenger->unopened;
 		int arrived = messenger->has_unopened;
@@ -275,7 +275,7 @@ static choir_status test_sends(struct messenger *messenger, bool *progress)
 	return CHOIR_SUCCESS;
 }
 
-choir_status messenger_drive(struct messenger *messenger, bool *progress)
+static choir_status drive(struct messenger *messenger, int most_arrivals, bool *progress)
 {
 	choir_status st;
 
@@ -291,12 +291,22 @@ choir_status messenger_drive(struct messenger *messenger, bool *progress)
 		if (st == CHOIR_SUCCESS)
 			st = test_sends(messenger, progress);
 		if (st == CHOIR_SUCCESS)
-			st = poll_arrivals(messenger, progress);
+			st = poll_arrivals(messenger, most_arrivals, progress);
 		if (st != CHOIR_SUCCESS)
 			st = messenger_fail(messenger, st);
 	}
 	messenger_give_turn(messenger);
 	return st;
+}
+
+choir_status messenger_drive(struct messenger *messenger, bool *progress)
+{
+	return drive(messenger, ARRIVALS_A_DRIVE, progress);
+}
+
+choir_status messenger_drive_once(struct messenger *messenger, bool *progress)
+{
+	return drive(messenger, messenger_polled(messenger) ? 1 : ARRIVALS_A_DRIVE, progress);
 }
 
 void messenger_abort(struct messenger *messenger)

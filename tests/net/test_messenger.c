@@ -101,6 +101,33 @@ static void the_absent_do_not_disturb_each_other(void **state)
 	close_world(&world);
 }
 
+/* A look in vain at a polled transport may take a system call. */
+static void drive_once_takes_one_of_a_polled_transport(void **state)
+{
+	struct world world;
+
+	(void)state;
+	for (int polled = 0; polled < 2; polled++) {
+		choir_transport_ops ops;
+		bool progress = false;
+
+		open_world(&world, 2, true);
+		ops = *world.transports[1]->ops;
+		ops.polled = polled;
+		world.transports[1]->ops = &ops;
+		for (uint64_t key = 0; key < 5; key++)
+			assert_int_equal(send_key(&world, 0, 1, key, NULL), CHOIR_SUCCESS);
+		for (int taken = 1; taken <= (polled ? 3 : 1); taken++) {
+			assert_int_equal(messenger_drive_once(world.messengers[1], &progress), CHOIR_SUCCESS);
+			assert_true(progress);
+			assert_int_equal(world.boxes[1].n, polled ? taken : 5);
+		}
+		drive(&world, 1);
+		assert_int_equal(world.boxes[1].n, 5);
+		close_world(&world);
+	}
+}
+
 static void what_is_kept_is_bounded(void **state)
 {
 	struct world world;
@@ -212,6 +239,7 @@ int main(void)
 		cmocka_unit_test(a_message_to_myself_is_delivered_at_once),
 		cmocka_unit_test(attach_late_gets_what_came_before),
 		cmocka_unit_test(the_absent_do_not_disturb_each_other),
+		cmocka_unit_test(drive_once_takes_one_of_a_polled_transport),
 		cmocka_unit_test(what_is_kept_is_bounded),
 		cmocka_unit_test(kept_bytes_are_bounded),
 		cmocka_unit_test(late_messages_for_the_gone_are_dropped),
