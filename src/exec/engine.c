@@ -51,12 +51,17 @@ void engine_refuse(struct choir_comm *comm)
 }
 
 /* What was submitted is in flight from here on. */
-static void take_submitted(struct choir_comm *comm)
+/* True if the first of them begins alone. */
+static bool take_submitted(struct choir_comm *comm)
 {
+	struct flight *flight = &comm->engine.flight;
+	bool none = flight->all == NULL;
+
 	for (struct run *run = submit_take(comm), *next; run != NULL; run = next) {
 		next = run->next;
-		flight_add(&comm->engine.flight, run);
+		flight_add(flight, run);
 	}
+	return none && flight->all != NULL;
 }
 
 /* A run whose job is being done ends when that has returned: it uses the script's memory and the caller's. */
@@ -241,7 +246,7 @@ bool engine_drive(struct choir_comm *comm, bool always, struct due_job *due_p)
 {
 	struct engine *engine = &comm->engine;
 	struct run *ended, *ordered = NULL, *failed = NULL;
-	bool moved, held;
+	bool moved, held, begins;
 
 	due_p->run = NULL;
 	if (!engine_enter(engine))
@@ -254,8 +259,11 @@ bool engine_drive(struct choir_comm *comm, bool always, struct due_job *due_p)
 	moved = comm->keyed != NULL && keyed_drive(comm, &ordered, &failed);
 	if (ordered != NULL)
 		submit_held(ordered);
-	take_submitted(comm);
-	moved |= messages_drive(comm, always || (held && comm->layout.n_nodes > 1));
+	begins = take_submitted(comm);
+	if (begins) /* its own messages leave before a look at the network, for which its peers would wait too */
+		engine->knows_arrivals = false;
+	else
+		moved |= messages_drive(comm, always || (held && comm->layout.n_nodes > 1));
 	if (engine->flight.all != NULL) {
 		comm_see_poison(comm);
 		if (!comm_has_failed(comm))
@@ -272,7 +280,7 @@ bool engine_drive(struct choir_comm *comm, bool always, struct due_job *due_p)
 		complete_all(comm, ended);
 	if (failed != NULL)
 		complete_all(comm, failed);
-	return moved || ended != NULL || failed != NULL;
+	return moved || begins || ended != NULL || failed != NULL;
 }
 
 void engine_listen(struct choir_comm *comm)

@@ -32,26 +32,26 @@ static void fail_mismatch(struct choir_comm *comm, const struct inbox_mismatch *
 	comm_fail(comm, st, error_text());
 }
 
-/* Before a call makes its first step it learns all that has arrived, so also that its comm has failed. */
-static bool waits_for_one(const struct flight *flight)
+/* A call first learns all that has arrived, so also that its comm has failed, then waits for one message at a time. */
+static choir_status drive(struct choir_comm *comm, bool *moved)
 {
-	return flight->all != NULL && flight->all->state == RUN_STEPS;
+	struct engine *engine = &comm->engine;
+
+	if (engine->flight.all != NULL && engine->knows_arrivals)
+		return messenger_drive_once(comm->messenger, moved);
+	engine->knows_arrivals = true;
+	return messenger_drive(comm->messenger, moved);
 }
 
 bool messages_drive(struct choir_comm *comm, bool always)
 {
 	const struct inbox *inbox = &comm->inbox;
-	const struct flight *flight = &comm->engine.flight;
-	bool uses = flight_uses_messages(flight), moved = false;
-	choir_status st;
+	bool moved = false;
 
-	if (comm->messenger == NULL || !(always || uses || messenger_busy(comm->messenger)))
+	if (comm->messenger == NULL ||
+	    !(always || flight_uses_messages(&comm->engine.flight) || messenger_busy(comm->messenger)))
 		return false;
-	if (uses && waits_for_one(flight))
-		st = messenger_drive_once(comm->messenger, &moved);
-	else
-		st = messenger_drive(comm->messenger, &moved);
-	if (st != CHOIR_SUCCESS)
+	if (drive(comm, &moved) != CHOIR_SUCCESS)
 		fail_transport(comm, error_text());
 	if (atomic_load_explicit(&inbox->overflow, memory_order_relaxed))
 		fail_transport(comm, "messages of more than 1 GiB came for calls that this rank has not made yet");
