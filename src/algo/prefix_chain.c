@@ -23,7 +23,7 @@ static plan_id recv_prefix(struct prefix_chain *c, uint64_t k, struct plan_ref t
 {
 	c->got =
 	    plan_recv(c->plan, c->in->me - 1, (uint32_t)k, theirs, chunk_len(c->chunks, k), &c->got, 1, "prefix in");
-	credit_give(c->plan, c->in->me - 1, k, c->chunks.n, c->got);
+	credit_give(c->plan, c->in->me - 1, k, CREDIT_STEP, c->chunks.n, c->got);
 	return c->got;
 }
 
@@ -31,7 +31,7 @@ static void send_on(struct prefix_chain *c, uint64_t k, struct plan_ref sum, pla
 {
 	if (c->in->me + 1 == c->in->layout->n)
 		return;
-	c->credit = credit_await(c->plan, c->in->me + 1, k, c->credit);
+	c->credit = credit_await(c->plan, c->in->me + 1, k, CREDIT_STEP, c->credit);
 	plan_send(c->plan, c->in->me + 1, (uint32_t)k, sum, chunk_len(c->chunks, k), (plan_id[]){ ready, c->credit }, 2,
 	          "prefix out");
 }

@@ -31,7 +31,7 @@ static struct plan_ref part_of(const struct pairwise *p, uint64_t k, int rank)
 static void send_own(struct pairwise *p, uint64_t k, struct plan_ref own, plan_id ready)
 {
 	for (int to = p->in->me + 1; to < p->in->layout->n; to++) {
-		p->credit = credit_await(p->plan, to, k, p->credit);
+		p->credit = credit_await(p->plan, to, k, CREDIT_STEP, p->credit);
 		plan_send(p->plan, to, (uint32_t)k, own, chunk_len(p->chunks, k), (plan_id[]){ ready, p->credit }, 2,
 		          "input out");
 	}
@@ -43,7 +43,7 @@ static void recv_others(struct pairwise *p, uint64_t k)
 		plan_id got = plan_recv(p->plan, from, (uint32_t)k, part_of(p, k, from), chunk_len(p->chunks, k),
 		                        &p->done[k % AREAS], 1, "input in");
 
-		credit_give(p->plan, from, k, p->chunks.n, got);
+		credit_give(p->plan, from, k, CREDIT_STEP, p->chunks.n, got);
 	}
 }
 

@@ -32,14 +32,14 @@ static int back_from_last(const struct rank_chain *c)
 
 static plan_id send_on(struct rank_chain *c, int to, uint64_t k, struct plan_ref from, plan_id ready)
 {
-	c->credit = credit_await(c->plan, to, k, c->credit);
+	c->credit = credit_await(c->plan, to, k, CREDIT_STEP, c->credit);
 	return plan_send(c->plan, to, (uint32_t)k, from, chunk_len(c->chunks, k), (plan_id[]){ ready, c->credit }, 2,
 	                 "sum on");
 }
 
 static void send_back(struct rank_chain *c, int to, uint64_t k, struct plan_ref from, plan_id ready)
 {
-	c->back_credit = credit_await(c->plan, to, k, c->back_credit);
+	c->back_credit = credit_await(c->plan, to, k, CREDIT_STEP, c->back_credit);
 	plan_send(c->plan, to, (uint32_t)k, from, chunk_len(c->chunks, k), (plan_id[]){ ready, c->back_credit }, 2,
 	          "result back");
 }
@@ -78,7 +78,7 @@ static plan_id forth(struct rank_chain *c, uint64_t k)
 	}
 	sum = window_take(&c->sums, c->plan, &taken);
 	done = plan_recv(c->plan, c->me - 1, (uint32_t)k, sum, len, NULL, 0, "sum in");
-	credit_give(c->plan, c->me - 1, k, c->chunks.n, done);
+	credit_give(c->plan, c->me - 1, k, CREDIT_STEP, c->chunks.n, done);
 	if (c->me == c->last) {
 		end_piece(c, k, sum, &mine, done);
 	} else {
@@ -102,7 +102,7 @@ static void back(struct rank_chain *c, uint64_t k, plan_id free)
 
 	piece.ready = c->got =
 	    plan_recv(c->plan, from, (uint32_t)k, piece.ref, len, (plan_id[]){ c->got, free }, 2, "result in");
-	credit_give(c->plan, from, k, c->chunks.n, c->got);
+	credit_give(c->plan, from, k, CREDIT_STEP, c->chunks.n, c->got);
 	if (!c->to_root && c->me > 0)
 		send_back(c, c->me - 1, k, piece.ref, piece.ready);
 	piece_to_recv(&piece, c->plan, off, len);

@@ -71,13 +71,13 @@ static void recv_blocks(struct rooted *b, uint64_t k, int peer, int slot, struct
 	plan_id after[] = { b->packed.done[k % PACKED_AREAS], b->got[slot] };
 
 	b->got[slot] = plan_recv(b->plan, peer, (uint32_t)k, ref, bytes, after, 2, "subtree in");
-	credit_give(b->plan, peer, k, b->packed.chunks.n, b->got[slot]);
+	credit_give(b->plan, peer, k, CREDIT_STEP, b->packed.chunks.n, b->got[slot]);
 }
 
 static plan_id send_blocks(struct rooted *b, uint64_t k, int peer, int slot, struct plan_ref ref, uint64_t bytes,
                            plan_id ready)
 {
-	b->credit[slot] = credit_await(b->plan, peer, k, b->credit[slot]);
+	b->credit[slot] = credit_await(b->plan, peer, k, CREDIT_STEP, b->credit[slot]);
 	return plan_send(b->plan, peer, (uint32_t)k, ref, bytes, (plan_id[]){ ready, b->credit[slot] }, 2,
 	                 "subtree on");
 }

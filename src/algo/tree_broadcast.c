@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A rank sends to its farthest child first, which has the largest subtree.  At most CREDIT_WINDOW pieces are in flight
- * to each child. */
+/* A rank sends to its farthest child first, which has the largest subtree.  At most 2 * CREDIT_STEP pieces are in
+ * flight to each child. */
 #include "algo/credit.h"
 #include "algo/exchange.h"
 #include "algo/pattern_block.h"
@@ -37,7 +37,7 @@ static struct piece piece_in(struct tree_broadcast *t, uint64_t k)
 	parent = rank_of(t, tree_parent(t->v, t->radix));
 	piece = piece_for_recv(in, t->plan, &t->window, off);
 	piece.ready = t->got = plan_recv(t->plan, parent, (uint32_t)k, piece.ref, len, &t->got, 1, "from parent");
-	credit_give(t->plan, parent, k, t->chunks.n, t->got);
+	credit_give(t->plan, parent, k, CREDIT_STEP, t->chunks.n, t->got);
 	return piece;
 }
 
@@ -49,7 +49,7 @@ static void add_piece(struct tree_broadcast *t, uint64_t k)
 	for (int i = tree_children(t->v, t->radix, t->n) - 1; i >= 0; i--) {
 		int child = rank_of(t, tree_child(t->v, i, t->radix, t->n));
 
-		t->credit[i] = credit_await(t->plan, child, k, t->credit[i]);
+		t->credit[i] = credit_await(t->plan, child, k, CREDIT_STEP, t->credit[i]);
 		plan_send(t->plan, child, (uint32_t)k, piece.ref, len, (plan_id[]){ piece.ready, t->credit[i] }, 2,
 		          "to child");
 	}

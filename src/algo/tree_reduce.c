@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Design notes.  A rank folds its own input and its children's sums, nearest child first, in one fixed order.  Its
  * input and the inputs of leaves are raw, and raw values come after partial sums, so a first child that is no leaf (in
- * a chain) comes before the own input.  At most CREDIT_WINDOW pieces are in flight to a parent. */
+ * a chain) comes before the own input.  At most 2 * CREDIT_STEP pieces are in flight to a parent. */
 #include "algo/credit.h"
 #include "algo/exchange.h"
 #include "algo/pattern_block.h"
@@ -39,7 +39,7 @@ static plan_id add_child(struct tree_reduce *t, int i, uint64_t k, struct plan_r
 	struct plan_ref theirs = window_take(&t->arrivals, t->plan, &taken);
 
 	got = plan_recv(t->plan, rank, (uint32_t)k, theirs, len, NULL, 0, "from child");
-	credit_give(t->plan, rank, k, t->chunks.n, got);
+	credit_give(t->plan, rank, k, CREDIT_STEP, t->chunks.n, got);
 	got = plan_reduce(t->plan, sum,
 	                  theirs_first ? (struct plan_ref[]){ theirs, acc } : (struct plan_ref[]){ acc, theirs }, 2,
 	                  raw, final, len, (plan_id[]){ ready, got }, 2, "add child");
@@ -51,7 +51,7 @@ static void send_up(struct tree_reduce *t, const struct piece *piece, uint64_t k
 {
 	int parent = rank_of(t, tree_parent(t->v, t->radix));
 
-	t->credit = credit_await(t->plan, parent, k, t->credit);
+	t->credit = credit_await(t->plan, parent, k, CREDIT_STEP, t->credit);
 	plan_send(t->plan, parent, (uint32_t)k, piece->ref, chunk_len(t->chunks, k),
 	          (plan_id[]){ piece->ready, t->credit }, 2, "to parent");
 }
