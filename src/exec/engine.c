@@ -50,8 +50,7 @@ void engine_refuse(struct choir_comm *comm)
 	engine_leave(engine);
 }
 
-/* What was submitted is in flight from here on. */
-/* True if the first of them begins alone. */
+/* What was submitted is in flight from here on.  True if the first of it begins alone. */
 static bool take_submitted(struct choir_comm *comm)
 {
 	struct flight *flight = &comm->engine.flight;
@@ -259,11 +258,10 @@ bool engine_drive(struct choir_comm *comm, bool always, struct due_job *due_p)
 	moved = comm->keyed != NULL && keyed_drive(comm, &ordered, &failed);
 	if (ordered != NULL)
 		submit_held(ordered);
+	/* A call that begins alone first sends: its peers would wait as long as a look at the network takes. */
 	begins = take_submitted(comm);
-	if (begins) /* its own messages leave before a look at the network, for which its peers would wait too */
-		engine->knows_arrivals = false;
-	else
-		moved |= messages_drive(comm, always || (held && comm->layout.n_nodes > 1));
+	always |= held && comm->layout.n_nodes > 1;
+	moved |= !begins && messages_drive(comm, always);
 	if (engine->flight.all != NULL) {
 		comm_see_poison(comm);
 		if (!comm_has_failed(comm))
@@ -271,6 +269,7 @@ bool engine_drive(struct choir_comm *comm, bool always, struct due_job *due_p)
 		if (comm_has_failed(comm))
 			fail_all(comm);
 	}
+	moved |= begins && messages_drive(comm, always);
 	*due_p = take_job(flight_find_job(&engine->flight));
 	ended = flight_take_ended(&engine->flight);
 	for (struct run *run = ended; run != NULL; run = run->next)
@@ -280,7 +279,7 @@ bool engine_drive(struct choir_comm *comm, bool always, struct due_job *due_p)
 		complete_all(comm, ended);
 	if (failed != NULL)
 		complete_all(comm, failed);
-	return moved || begins || ended != NULL || failed != NULL;
+	return moved || ended != NULL || failed != NULL;
 }
 
 void engine_listen(struct choir_comm *comm)

@@ -119,7 +119,6 @@ struct engine {
 	struct run *inline_runs[INLINE_KINDS]; /* see inline.c; NULL until first needed */
 	struct arena_use arena;
 	struct nt_entries nt;
-	bool knows_arrivals;  /* all messages that had come when the oldest call in flight began were delivered */
 	bool any_dead;        /* a process of comm.processes was seen dead twice */
 	bool sends_stuck;     /* messages of the transport did not leave for a moment: Note [back-pressure] */
 	int64_t withdrawn_ns; /* when this rank left the calls of the failed comm, 0 = has not */

@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { MOST_LOOKS = 1000 };
+
 /* What the transport says, with the rank and the oldest of its calls. */
 static void fail_transport(struct choir_comm *comm, const char *why)
 {
@@ -25,33 +27,41 @@ static void fail_transport(struct choir_comm *comm, const char *why)
 	comm_fail(comm, CHOIR_TRANSPORT, text);
 }
 
-static void fail_mismatch(struct choir_comm *comm, const struct inbox_mismatch *found)
+/* Until two looks bring nothing: MPI may show only at the second what came in at the first. */
+static void hear_all(struct choir_comm *comm)
 {
-	choir_status st = record_mismatch(comm, found->key, found->name, &found->mine, found->src, &found->theirs);
+	for (int looks = 0, idle = 0; looks < MOST_LOOKS && idle < 2 && !comm_has_failed(comm); looks++) {
+		bool moved = false;
 
-	comm_fail(comm, st, error_text());
+		if (messenger_drive(comm->messenger, &moved) != CHOIR_SUCCESS)
+			return;
+		idle = moved ? 0 : idle + 1;
+	}
 }
 
-/* A call first learns all that has arrived, so also that its comm has failed, then waits for one message at a time. */
-static choir_status drive(struct choir_comm *comm, bool *moved)
+/* The news of an earlier failure may lie behind the message that differs; it counts first. */
+static void fail_mismatch(struct choir_comm *comm, const struct inbox_mismatch *found)
 {
-	struct engine *engine = &comm->engine;
+	choir_status st;
 
-	if (engine->flight.all != NULL && engine->knows_arrivals)
-		return messenger_drive_once(comm->messenger, moved);
-	engine->knows_arrivals = true;
-	return messenger_drive(comm->messenger, moved);
+	hear_all(comm);
+	if (comm_has_failed(comm))
+		return;
+	st = record_mismatch(comm, found->key, found->name, &found->mine, found->src, &found->theirs);
+	comm_fail(comm, st, error_text());
 }
 
 bool messages_drive(struct choir_comm *comm, bool always)
 {
 	const struct inbox *inbox = &comm->inbox;
 	bool moved = false;
+	choir_status st;
 
 	if (comm->messenger == NULL ||
 	    !(always || flight_uses_messages(&comm->engine.flight) || messenger_busy(comm->messenger)))
 		return false;
-	if (drive(comm, &moved) != CHOIR_SUCCESS)
+	st = always ? messenger_drive(comm->messenger, &moved) : messenger_drive_once(comm->messenger, &moved);
+	if (st != CHOIR_SUCCESS)
 		fail_transport(comm, error_text());
 	if (atomic_load_explicit(&inbox->overflow, memory_order_relaxed))
 		fail_transport(comm, "messages of more than 1 GiB came for calls that this rank has not made yet");

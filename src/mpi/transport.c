@@ -87,11 +87,15 @@ static choir_status send_failed(struct mpi_transport *me, const char *call, int 
 	return me->by_ucx && class == MPI_ERR_OTHER ? CHOIR_PEER_DEAD : CHOIR_TRANSPORT;
 }
 
-/* MPI_Test, but looks at the network only for a request that is not complete. */
-static int test_request(MPI_Request *request, int *done_p)
+/* MPI_Test; over UCX it looks at the network only for a request that is not complete.  (Over libfabric
+ * MPI_Request_get_status may report a request's failure to a handler that ends the process.) */
+static int test_request(const struct mpi_transport *me, MPI_Request *request, int *done_p)
 {
-	int rc = MPI_Request_get_status(*request, done_p, MPI_STATUS_IGNORE);
+	int rc;
 
+	if (!me->by_ucx)
+		return MPI_Test(request, done_p, MPI_STATUS_IGNORE);
+	rc = MPI_Request_get_status(*request, done_p, MPI_STATUS_IGNORE);
 	return rc == MPI_SUCCESS && *done_p ? MPI_Wait(request, MPI_STATUS_IGNORE) : rc;
 }
 
@@ -105,13 +109,13 @@ static choir_status mpi_send(choir_transport *transport, int peer, const void *d
 	TRY(mpi_narrow("a message", bytes, &count));
 	TRY(enter(me));
 	rc = MPI_Isend(data, count, MPI_BYTE, peer, TAG, me->link->comm, &request);
-	if (rc == MPI_SUCCESS)
-		rc = test_request(&request, &done);
 	if (rc != MPI_SUCCESS) {
 		char call[48];
 
 		snprintf(call, sizeof call, "MPI_Isend to process %d", peer);
 		st = send_failed(me, call, rc);
+	} else if (me->by_ucx && test_request(me, &request, &done) != MPI_SUCCESS) {
+		done = 0; /* mpi_test will tell */
 	}
 	mpi_leave();
 	if (st == CHOIR_SUCCESS)
@@ -121,15 +125,16 @@ static choir_status mpi_send(choir_transport *transport, int peer, const void *d
 
 static choir_status mpi_test(choir_transport *transport, void *packed, int *done_p)
 {
+	struct mpi_transport *me = self(transport);
 	MPI_Request request = request_unpack(packed);
 	choir_status st = CHOIR_SUCCESS;
 	int rc;
 
-	TRY(enter(self(transport)));
+	TRY(enter(me));
 	*done_p = 0;
-	rc = test_request(&request, done_p);
+	rc = test_request(me, &request, done_p);
 	if (rc != MPI_SUCCESS)
-		st = send_failed(self(transport), "a test of a send", rc);
+		st = send_failed(me, "a test of a send", rc);
 	mpi_leave();
 	return st;
 }
@@ -163,34 +168,16 @@ static choir_status match_next(struct mpi_transport *me, int *found_p)
 	return CHOIR_SUCCESS;
 }
 
-static choir_status test_arrival(struct arrival *arrival)
+static choir_status test_arrival(const struct mpi_transport *me, struct arrival *arrival)
 {
 	int done = 0, rc;
 
 	if (arrival->done)
 		return CHOIR_SUCCESS;
-	rc = test_request(&arrival->request, &done);
+	rc = test_request(me, &arrival->request, &done);
 	if (rc != MPI_SUCCESS)
 		return mpi_error("a test of an arrival", rc);
 	arrival->done = done != 0;
-	return CHOIR_SUCCESS;
-}
-
-/* Until one is complete, or no more can be matched. */
-static choir_status look_for_arrivals(struct mpi_transport *me)
-{
-	for (int i = 0; i < me->n_arrivals; i++)
-		TRY(test_arrival(&me->arrivals[i]));
-	while (me->n_arrivals < ARRIVALS) {
-		int found = 0;
-
-		TRY(match_next(me, &found));
-		if (!found)
-			break;
-		TRY(test_arrival(&me->arrivals[me->n_arrivals - 1]));
-		if (me->arrivals[me->n_arrivals - 1].done)
-			break;
-	}
 	return CHOIR_SUCCESS;
 }
 
@@ -202,20 +189,43 @@ static bool overtakes(const struct mpi_transport *me, int i)
 	return false;
 }
 
-/* Takes the first arrival that is complete and has no earlier one of its peer before it; false if there is none. */
+/* The first arrival that is complete and has no earlier one of its peer before it, or -1. */
+static int find_complete(const struct mpi_transport *me)
+{
+	for (int i = 0; i < me->n_arrivals; i++)
+		if (me->arrivals[i].done && !overtakes(me, i))
+			return i;
+	return -1;
+}
+
+/* Until one can be delivered, or no more can be matched. */
+static choir_status look_for_arrivals(struct mpi_transport *me)
+{
+	int found = 1;
+
+	for (int i = 0; i < me->n_arrivals; i++)
+		TRY(test_arrival(me, &me->arrivals[i]));
+	while (found && me->n_arrivals < ARRIVALS && find_complete(me) < 0) {
+		TRY(match_next(me, &found));
+		if (found)
+			TRY(test_arrival(me, &me->arrivals[me->n_arrivals - 1]));
+	}
+	return CHOIR_SUCCESS;
+}
+
+/* False if none can be delivered. */
 static bool take_arrival(struct mpi_transport *me, choir_message *message_p)
 {
-	for (int i = 0; i < me->n_arrivals; i++) {
-		const struct arrival *arrival = &me->arrivals[i];
+	int i = find_complete(me);
+	const struct arrival *arrival;
 
-		if (!arrival->done || overtakes(me, i))
-			continue;
-		*message_p = (choir_message){ .peer = arrival->peer, .bytes = arrival->bytes, .data = arrival->data };
-		me->n_arrivals--;
-		memmove(&me->arrivals[i], &me->arrivals[i + 1], (size_t)(me->n_arrivals - i) * sizeof *arrival);
-		return true;
-	}
-	return false;
+	if (i < 0)
+		return false;
+	arrival = &me->arrivals[i];
+	*message_p = (choir_message){ .peer = arrival->peer, .bytes = arrival->bytes, .data = arrival->data };
+	me->n_arrivals--;
+	memmove(&me->arrivals[i], &me->arrivals[i + 1], (size_t)(me->n_arrivals - i) * sizeof *arrival);
+	return true;
 }
 
 static choir_status mpi_poll(choir_transport *transport, choir_message *message_p, int *arrived_p)
