@@ -25,7 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ARRIVALS = 16, TAG = 1, MESSAGE_BYTES = 16 * 1024, LONG_MESSAGE_BYTES = 64 * 1024 };
+enum { ARRIVALS = 16, TAG = 1, MESSAGE_BYTES = 16 * 1024, LONG_MESSAGE_BYTES = 64 * 1024, SHORT_BYTES = 8 * 1024 };
 
 _Static_assert(sizeof(MPI_Request) <= sizeof(void *), "a request handle fits into a pointer");
 
@@ -114,7 +114,7 @@ static choir_status mpi_send(choir_transport *transport, int peer, const void *d
 
 		snprintf(call, sizeof call, "MPI_Isend to process %d", peer);
 		st = send_failed(me, call, rc);
-	} else if (me->by_ucx && test_request(me, &request, &done) != MPI_SUCCESS) {
+	} else if (me->by_ucx && bytes < SHORT_BYTES && test_request(me, &request, &done) != MPI_SUCCESS) {
 		done = 0; /* mpi_test will tell */
 	}
 	mpi_leave();
@@ -198,14 +198,20 @@ static int find_complete(const struct mpi_transport *me)
 	return -1;
 }
 
-/* Until one can be delivered, or no more can be matched. */
+/* Of a long message more is coming: the looks for it are not in vain. */
+static bool is_enough(const struct mpi_transport *me)
+{
+	return find_complete(me) >= 0 && me->arrivals[me->n_arrivals - 1].bytes < SHORT_BYTES;
+}
+
+/* Until one can be delivered and the last is short, or no more can be matched. */
 static choir_status look_for_arrivals(struct mpi_transport *me)
 {
 	int found = 1;
 
 	for (int i = 0; i < me->n_arrivals; i++)
 		TRY(test_arrival(me, &me->arrivals[i]));
-	while (found && me->n_arrivals < ARRIVALS && find_complete(me) < 0) {
+	while (found && me->n_arrivals < ARRIVALS && !is_enough(me)) {
 		TRY(match_next(me, &found));
 		if (found)
 			TRY(test_arrival(me, &me->arrivals[me->n_arrivals - 1]));

@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ARRIVALS_A_DRIVE = 64 };
+enum { ARRIVALS_A_DRIVE = 64, SHORT_BYTES = 8 * 1024 };
 
 choir_status messenger_create(choir_transport *transport, struct messenger **out_p)
 {
@@ -233,9 +233,12 @@ static bool has_overdue(const struct messenger *messenger)
 	return messenger_has_op(messenger, END_OF_OP(overdue)) && messenger->transport->ops->overdue != NULL;
 }
 
-static choir_status poll_arrivals(struct messenger *messenger, int most, bool *progress)
+/* until_short: no further than a short message.  Of a long one most likely more is coming. */
+static choir_status poll_arrivals(struct messenger *messenger, bool until_short, bool *progress)
 {
-	for (int i = 0; i < most; i++) {
+	bool is_short = false;
+
+	for (int i = 0; i < ARRIVALS_A_DRIVE && !(until_short && is_short); i++) {
 		struct message *message = NULL;
 		choir_message raw = messenger->unopened;
 		int arrived = messenger->has_unopened;
@@ -246,6 +249,7 @@ static choir_status poll_arrivals(struct messenger *messenger, int most, bool *p
 		if (!arrived)
 			return CHOIR_SUCCESS;
 		*progress = true;
+		is_short = raw.bytes < SHORT_BYTES;
 		st = messenger_open(messenger, raw.peer, raw.data, raw.bytes, &message);
 		messenger->has_unopened = st == CHOIR_NO_MEMORY;
 		messenger->unopened = messenger->has_unopened ? raw : (choir_message){ 0 };
@@ -275,7 +279,7 @@ static choir_status test_sends(struct messenger *messenger, bool *progress)
 	return CHOIR_SUCCESS;
 }
 
-static choir_status drive(struct messenger *messenger, int most_arrivals, bool *progress)
+static choir_status drive(struct messenger *messenger, bool until_short, bool *progress)
 {
 	choir_status st;
 
@@ -291,7 +295,7 @@ static choir_status drive(struct messenger *messenger, int most_arrivals, bool *
 		if (st == CHOIR_SUCCESS)
 			st = test_sends(messenger, progress);
 		if (st == CHOIR_SUCCESS)
-			st = poll_arrivals(messenger, most_arrivals, progress);
+			st = poll_arrivals(messenger, until_short, progress);
 		if (st != CHOIR_SUCCESS)
 			st = messenger_fail(messenger, st);
 	}
@@ -301,12 +305,12 @@ static choir_status drive(struct messenger *messenger, int most_arrivals, bool *
 
 choir_status messenger_drive(struct messenger *messenger, bool *progress)
 {
-	return drive(messenger, ARRIVALS_A_DRIVE, progress);
+	return drive(messenger, false, progress);
 }
 
 choir_status messenger_drive_once(struct messenger *messenger, bool *progress)
 {
-	return drive(messenger, messenger_polled(messenger) ? 1 : ARRIVALS_A_DRIVE, progress);
+	return drive(messenger, messenger_polled(messenger), progress);
 }
 
 void messenger_abort(struct messenger *messenger)

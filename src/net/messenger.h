@@ -69,7 +69,7 @@ bool messenger_has_room(const struct messenger *messenger, int endpoint);
 choir_status messenger_drive(struct messenger *messenger, bool *progress);
 
 /* messenger_drive_once: messenger_drive for a call that waits for a message: over a polled transport it returns after
- * the first arrival, since a look for another one may take a system call. */
+ * the first short arrival, since a look for another one may take a system call. */
 choir_status messenger_drive_once(struct messenger *messenger, bool *progress);
 
 /* message_give: gives a message back, from any thread, with any lock held.  The transport gets its memory back at the
