@@ -88,7 +88,8 @@ static int row_of(const struct wait_for *why, bool is_slow)
 /* Note [taken cores].  Where other programs want the core a yield gives it away for their whole time slices, and a
  * waiting rank comes back milliseconds after its peers have answered.  A sleeping thread is woken when they answer, and
  * the scheduler prefers it.  So after a yield that took long the wait sleeps.  If this process ran for less than a
- * quarter of that yield, other programs had the core: for 16 times as long no wait yields, and spins are short. */
+ * quarter of that yield, other programs had the core: for 16 times as long no wait yields, and spins are short.  Nobody
+ * wakes who waits for messages that must be polled: such a wait sleeps, but the next ones go on as ever. */
 static _Atomic int64_t taken_until_ns; /* 0: never taken */
 
 bool wait_cores_taken(void)
@@ -114,12 +115,12 @@ static bool others_had_core(const struct wait *wait, int64_t start, int64_t end)
 	return ran < (end - start) / 4;
 }
 
-/* True if the wait is to yield no more: this yield took long, or one of the last did. */
-static bool yields_no_more(struct wait *wait)
+/* True if the wait is to yield no more: this yield took long, or, where somebody wakes it, one of the last did. */
+static bool yields_no_more(struct wait *wait, bool woken)
 {
 	int64_t start, now;
 
-	if (wait_cores_taken())
+	if (woken && wait_cores_taken())
 		return true;
 	start = wait_now_ns();
 	if (wait->yields_ns == 0) { /* once a wait: reading it is a system call */
@@ -130,7 +131,7 @@ static bool yields_no_more(struct wait *wait)
 	now = wait_now_ns();
 	if (now - start <= TAKEN_NS)
 		return false;
-	if (others_had_core(wait, start, now))
+	if (woken && others_had_core(wait, start, now))
 		remember_taken(now, now - start);
 	return true;
 }
@@ -144,11 +145,11 @@ int64_t wait_round(struct wait *wait, const struct wait_for *why)
 		wait->yields_ns = 0;
 	if (round >= spins + policy[row].yields)
 		return policy[row].sleep_us;
-	if (round == LOOK_ROUND && round < spins && wait_cores_taken())
+	if (round == LOOK_ROUND && round < spins && !why->polled && wait_cores_taken())
 		wait->rounds = spins + policy[row].yields; /* Note [taken cores] */
 	else if (round < spins)
 		wait_spin();
-	else if (yields_no_more(wait))
+	else if (yields_no_more(wait, !why->polled))
 		wait->rounds = spins + policy[row].yields; /* Note [taken cores] */
 	return 0;
 }

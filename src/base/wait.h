@@ -16,8 +16,8 @@
  *   ranks of its node, in a blocking call                400     600       20000  a wake-up costs more than the wait
  *   anything else: the background thread, crowded ranks  400      60       20000
  *
- * A yield that takes more than 100 us ends the yields, for a while if other programs took the core (Note [taken cores]
- * in base/wait.c).
+ * A yield that takes more than 100 us ends the yields of its wait; of all waits that a doorbell ends, for a while, if
+ * other programs took the core (Note [taken cores] in base/wait.c).
  * It does not spin where ranks outnumber cores (crowded) or where threads of a CPU device need this core.
  *
  * A thread that executes a call inline only spins, because its peers are about to answer: 2000 rounds in a whole call,

@@ -45,10 +45,10 @@ static cpu_set_t stay_on_one_core(void)
 	return before;
 }
 
-static unsigned rounds_until_sleep(void)
+static unsigned rounds_until_sleep(bool polled)
 {
 	struct wait wait = { 0 };
-	struct wait_for why = { .blocking = true };
+	struct wait_for why = { .polled = polled, .blocking = true };
 	unsigned rounds = 0;
 
 	while (wait_round(&wait, &why) == 0)
@@ -56,26 +56,63 @@ static unsigned rounds_until_sleep(void)
 	return rounds;
 }
 
+static pid_t burn_in_another_process(void)
+{
+	pid_t other = fork();
+
+	if (other == 0)
+		for (alarm(60);;)
+			wait_spin();
+	assert_true(other > 0);
+	return other;
+}
+
+static void end(pid_t other)
+{
+	kill(other, SIGKILL);
+	waitpid(other, NULL, 0);
+}
+
 /* Another process wants this core: the next wait knows it, spins less and does not yield. */
 static void a_core_taken_by_others(void **state)
 {
 	cpu_set_t before = stay_on_one_core();
 	bool remembered = false;
-	pid_t other = fork();
+	pid_t other = burn_in_another_process();
 
 	(void)state;
-	if (other == 0)
-		for (alarm(60);;)
-			wait_spin();
-	assert_true(other > 0);
 	for (int i = 0; i < 2000 && !remembered; i++) {
-		(void)rounds_until_sleep();
-		remembered = wait_cores_taken() && rounds_until_sleep() <= 65 && wait_cores_taken();
+		(void)rounds_until_sleep(false);
+		remembered = wait_cores_taken() && rounds_until_sleep(false) <= 65 && wait_cores_taken();
 	}
-	kill(other, SIGKILL);
-	waitpid(other, NULL, 0);
+	end(other);
 	sched_setaffinity(0, sizeof before, &before);
 	assert_true(remembered);
+}
+
+/* Nobody wakes who polls: a yield that took long ends the yields of that wait alone, and no wait that polls heeds what
+ * others remember. */
+static void polls_on_a_taken_core(void **state)
+{
+	cpu_set_t before = stay_on_one_core();
+	bool ended = false, remembered = false, heeded = false;
+	pid_t other = burn_in_another_process();
+
+	(void)state;
+	while (wait_cores_taken()) /* an earlier test's memory, of half a second at most */
+		wait_sleep_us(1000);
+	for (int i = 0; i < 2000 && !ended; i++) {
+		ended = rounds_until_sleep(true) < 4400;
+		remembered |= wait_cores_taken();
+	}
+	for (int i = 0; i < 2000 && !wait_cores_taken(); i++)
+		(void)rounds_until_sleep(false);
+	heeded = rounds_until_sleep(true) <= 400;
+	end(other);
+	sched_setaffinity(0, sizeof before, &before);
+	assert_true(ended);
+	assert_false(remembered);
+	assert_false(heeded);
 }
 
 static _Atomic bool burns;
@@ -175,9 +212,13 @@ static void inline_rounds(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(every_row),    cmocka_unit_test(a_wait_becomes_slow),
-		                            cmocka_unit_test(ends),         cmocka_unit_test(inline_rounds),
-		                            cmocka_unit_test(a_taken_core), cmocka_unit_test(a_core_taken_by_others) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(every_row),
+		                            cmocka_unit_test(a_wait_becomes_slow),
+		                            cmocka_unit_test(ends),
+		                            cmocka_unit_test(inline_rounds),
+		                            cmocka_unit_test(a_taken_core),
+		                            cmocka_unit_test(a_core_taken_by_others),
+		                            cmocka_unit_test(polls_on_a_taken_core) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
