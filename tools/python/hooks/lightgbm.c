@@ -66,49 +66,48 @@ static size_t *table(int which)
 	return network.counts + (size_t)which * (size_t)network.size;
 }
 
-/* The blocks for me of all ranks, in rank order.  Every rank knows all lengths, so a message to each rank is enough:
- * one wait for each of them, where an alltoallv would compare the lengths first. */
-static choir_status exchange(char *input, const int32_t *starts, const int32_t *lengths, int n)
+/* Makes room for n blocks of the given size. */
+static void reserve(size_t bytes, int n)
 {
-	size_t mine = (size_t)lengths[network.rank];
+	size_t needed = bytes * (size_t)n;
+	char *more;
 
-	memcpy(network.received + (size_t)network.rank * mine, input + starts[network.rank], mine);
-	for (int step = 1; step < n; step++) {
-		int to = (network.rank + step) % n, from = (network.rank + n - step) % n;
-		choir_status st = choir_sendrecv(network.comm, choir_host(input + starts[to]), (size_t)lengths[to], to,
-		                                 choir_host(network.received + (size_t)from * mine), mine, from,
-		                                 CHOIR_U8, NULL, NULL);
-
-		if (st != CHOIR_SUCCESS)
-			return st;
-	}
-	return CHOIR_SUCCESS;
+	if (needed <= network.room)
+		return;
+	more = realloc(network.received, needed);
+	if (more == NULL)
+		fail("choir: no memory for the blocks of a reduce_scatter");
+	network.received = more;
+	network.room = needed;
 }
 
-/* Block p of the input goes to rank p; what comes is folded in rank order, so all runs give the same bits. */
+/* Block p of the input goes to rank p; what comes is folded in rank order, so all runs give the same bits.  The fold
+ * begins in output, where the block of rank 0 comes at once; my own block is folded from where it stands.  Every rank
+ * knows all lengths, so a message to each rank is enough: one wait for each of them, where an alltoallv would compare
+ * the lengths first. */
 void choir_lightgbm_reduce_scatter(char *input, int32_t input_bytes, int type_size, const int32_t *starts,
                                    const int32_t *lengths, int n, char *output, int32_t output_bytes,
                                    const reduce_fn *reducer)
 {
-	size_t mine = (size_t)lengths[network.rank], needed = mine * (size_t)n;
+	int rank = network.rank;
+	size_t mine = (size_t)lengths[rank];
+	char *own = input + starts[rank];
 
 	(void)input_bytes;
 	(void)output_bytes;
-	if (needed > network.room) {
-		char *more = realloc(network.received, needed);
+	reserve(mine, n);
+	for (int step = 1; step < n; step++) {
+		int to = (rank + step) % n, from = (rank + n - step) % n;
+		char *block = from == 0 ? output : network.received + (size_t)from * mine;
 
-		if (more == NULL)
-			fail("choir: no memory for the blocks of a reduce_scatter");
-		network.received = more;
-		network.room = needed;
+		if (choir_sendrecv(network.comm, choir_host(input + starts[to]), (size_t)lengths[to], to,
+		                   choir_host(block), mine, from, CHOIR_U8, NULL, NULL) != CHOIR_SUCCESS)
+			fail(choir_last_error());
 	}
-	if (exchange(input, starts, lengths, n) != CHOIR_SUCCESS)
-		fail(choir_last_error());
-	if (mine == 0)
-		return;
-	for (int p = 1; p < n; p++)
-		(*reducer)(network.received + (size_t)p * mine, network.received, type_size, (int32_t)mine);
-	memcpy(output, network.received, mine);
+	if (rank == 0)
+		memcpy(output, own, mine);
+	for (int p = 1; p < n && mine > 0; p++)
+		(*reducer)(p == rank ? own : network.received + (size_t)p * mine, output, type_size, (int32_t)mine);
 }
 
 /* The block stands at input, which may be the start of output: it is moved to its place first. */
