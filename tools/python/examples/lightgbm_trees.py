@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""LightGBM trains data-parallel, through choir and through its own sockets in turns; the trees are compared.
+"""LightGBM trains data-parallel, through choir and through its own sockets, a tree of each in turns, and the trees are
+compared.
 
     python -m choir -n 2 tools/python/examples/lightgbm_trees.py --turns 5
 
@@ -13,9 +14,12 @@ import os
 import socket
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import lightgbm as lgb
 import numpy as np
+from lightgbm.basic import _LIB, _safe_call
 
 import choir
 import choir.lightgbm
@@ -49,23 +53,62 @@ def machines(comm):
     return [(".".join(map(str, one[:4])), 256 * int(one[4]) + int(one[5])) for one in found]
 
 
-def train(comm, given, turn, sockets=None):
-    """The model as text, the AUC on rows that nobody trained on, and the seconds."""
-    params = {"objective": "binary", "num_leaves": given.leaves, "verbosity": -1, "num_threads": 1, "seed": turn,
-              "device_type": given.device, "max_bin": given.bins, "gpu_use_dp": given.double,
-              **choir.lightgbm.parameters(comm, given.learner)}  # fmt: skip
-    if sockets is not None:
-        params["machines"] = ",".join(f"{address}:{port}" for address, port in sockets)
-        params["local_listen_port"] = sockets[comm.rank][1]
-    x, y = data(given.rows, 100 * turn + comm.rank)
-    comm.barrier()
-    start = time.perf_counter()
-    booster = lgb.train(params, lgb.Dataset(x, y), given.trees)
-    seconds = time.perf_counter() - start
-    if sockets is not None:
-        booster.free_network()
-    x, y = data(20000, -turn % 1000 + 1000)
-    return booster.model_to_string().partition("parameters:")[0], auc(y, booster.predict(x)), seconds
+@contextmanager
+def sockets(comm):
+    """LightGBM's own network on this thread, connected."""
+    found = machines(comm)
+    listed = ",".join(f"{address}:{port}" for address, port in found)
+    _safe_call(_LIB.LGBM_NetworkInit(listed.encode(), found[comm.rank][1], 120, comm.size))
+    try:
+        yield
+    finally:
+        _safe_call(_LIB.LGBM_NetworkFree())
+
+
+class Trainer:
+    """Trains on a thread of its own, since LightGBM keeps its network by thread."""
+
+    def __init__(self, comm, given, seed, network):
+        self.comm, self.network, self.seconds = comm, network(comm), 0.0
+        self.params = {"objective": "binary", "num_leaves": given.leaves, "verbosity": -1, "num_threads": 1,
+                       "seed": seed, "device_type": given.device, "max_bin": given.bins, "gpu_use_dp": given.double,
+                       **choir.lightgbm.parameters(comm, given.learner)}  # fmt: skip
+        self.rows = data(given.rows, 100 * seed + comm.rank)
+        self.thread = ThreadPoolExecutor(1)
+
+    def __enter__(self):
+        self.thread.submit(self.network.__enter__).result()
+        return self
+
+    def __exit__(self, *error):
+        self.thread.submit(self.network.__exit__, *error).result()
+        self.thread.shutdown()
+
+    def construct(self):
+        self.booster = lgb.Booster(self.params, lgb.Dataset(*self.rows))
+
+    def timed(self, work):
+        self.comm.barrier()
+        start = time.perf_counter()
+        work()
+        self.seconds += time.perf_counter() - start
+
+    def step(self, tree):
+        self.thread.submit(self.timed, self.booster.update if tree else self.construct).result()
+
+    def found(self, x, y):
+        """The model as text, the AUC on rows that nobody trained on, and the seconds."""
+        return self.booster.model_to_string().partition("parameters:")[0], auc(y, self.booster.predict(x)), self.seconds
+
+
+def turn(comm, given, seed):
+    """Both networks train the same trees, a tree of each in turns."""
+    with Trainer(comm, given, seed, choir.lightgbm.network) as ours, Trainer(comm, given, seed, sockets) as theirs:
+        for step in range(given.repeat * (given.trees + 1)):
+            for trainer in (ours, theirs) if step % 2 else (theirs, ours):
+                trainer.step(step % (given.trees + 1))
+        rows = data(20000, 1000 - seed)
+        return ours.found(*rows), theirs.found(*rows)
 
 
 def main():
@@ -73,6 +116,7 @@ def main():
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--rows", type=int, default=50000)
     parser.add_argument("--trees", type=int, default=40)
+    parser.add_argument("--repeat", type=int, default=1, help="trains so often a turn, in other memory each time (1)")
     parser.add_argument("--leaves", type=int, default=31)
     parser.add_argument("--bins", type=int, default=255, help="max_bin (255); OpenCL kernels for 15 are built soonest")
     parser.add_argument("--device", choices=("cpu", "gpu"), default="cpu", help="LightGBM's learner (cpu)")
@@ -81,23 +125,16 @@ def main():
     given = parser.parse_args()
     rows, same, worst = [], True, 0.0
     with choir.from_environment(deadline=300) as comm:
-        with choir.lightgbm.network(comm):
-            train(comm, given, 0)  # not timed: OpenCL's kernels are built
-        for turn in range(given.turns):
-            found = {}
-            for name in sorted(("choir", "sockets"), reverse=turn % 2):
-                if name == "sockets":
-                    found[name] = train(comm, given, turn, machines(comm))
-                    continue
-                with choir.lightgbm.network(comm):
-                    found[name] = train(comm, given, turn)
-            ours, theirs = found["choir"], found["sockets"]
+        turn(comm, given, 0)  # not timed: OpenCL's kernels are built
+        for seed in range(given.turns):
+            ours, theirs = turn(comm, given, seed)
             rows.append((ours[2], theirs[2]))
             same &= ours[0] == theirs[0]
             worst = max(worst, abs(ours[1] - theirs[1]))
         if comm.rank == 0:
             where = f"{comm.size} ranks, {comm.nodes} nodes by {comm.describe()['transport']}"
-            print(f"LightGBM {lgb.__version__}, {given.device}, {where}: seconds of training {given.trees} trees")
+            trees = f"seconds of training {given.repeat * given.trees} trees"
+            print(f"LightGBM {lgb.__version__}, {given.device}, {where}: {trees}")
             print("  choir  ", *(f"{one[0]:7.2f}" for one in rows))
             print("  sockets", *(f"{one[1]:7.2f}" for one in rows))
             print(f"  choir is ahead in {sum(a < b for a, b in rows)} of {given.turns}")
