@@ -72,13 +72,13 @@ bool wait_is_long(const struct wait *wait)
 
 static int row_of(const struct wait_for *why, bool is_slow)
 {
-	bool in_call = why->blocking && !why->crowded;
+	bool in_call = why->blocking && !why->crowded, looks = why->polled || why->timed;
 
-	if (why->polled && is_slow && (why->device || !in_call))
+	if (looks && is_slow && (why->device || !in_call))
 		return POLLED_SLOW;
 	if (why->device)
 		return DEVICE;
-	if (why->polled)
+	if (looks)
 		return in_call ? POLLED_CALL : POLLED;
 	if (why->rings)
 		return in_call && !why->shares ? RINGS_CALL : RINGS;
@@ -88,8 +88,10 @@ static int row_of(const struct wait_for *why, bool is_slow)
 /* Note [taken cores].  Where other programs want the core a yield gives it away for their whole time slices, and a
  * waiting rank comes back milliseconds after its peers have answered.  A sleeping thread is woken when they answer, and
  * the scheduler prefers it.  So after a yield that took long the wait sleeps.  If this process ran for less than a
- * quarter of that yield, other programs had the core: for 16 times as long no wait yields, and spins are short.  Nobody
- * wakes who waits for messages that must be polled: such a wait sleeps, but the next ones go on as ever. */
+ * quarter of that yield, other programs had the core: for 16 times as long no wait yields, and spins are short.
+ *
+ * No doorbell rings when a polled message arrives: a wait for one sleeps too after a long yield, but it tells the
+ * others nothing and heeds nothing. */
 static _Atomic int64_t taken_until_ns; /* 0: never taken */
 
 bool wait_cores_taken(void)
@@ -115,15 +117,15 @@ static bool others_had_core(const struct wait *wait, int64_t start, int64_t end)
 	return ran < (end - start) / 4;
 }
 
-/* True if the wait is to yield no more: this yield took long, or, where somebody wakes it, one of the last did. */
-static bool yields_no_more(struct wait *wait, bool woken)
+/* True if the wait is to yield no more: this yield took long, or, where a doorbell rings, one of the last did. */
+static bool yields_no_more(struct wait *wait, bool rings)
 {
 	int64_t start, now;
 
-	if (woken && wait_cores_taken())
+	if (rings && wait_cores_taken())
 		return true;
 	start = wait_now_ns();
-	if (wait->yields_ns == 0) { /* once a wait: reading it is a system call */
+	if (rings && wait->yields_ns == 0) { /* once a wait: reading it is a system call */
 		wait->yields_ns = start;
 		wait->ran_ns = read_clock(CLOCK_PROCESS_CPUTIME_ID);
 	}
@@ -131,7 +133,7 @@ static bool yields_no_more(struct wait *wait, bool woken)
 	now = wait_now_ns();
 	if (now - start <= TAKEN_NS)
 		return false;
-	if (woken && others_had_core(wait, start, now))
+	if (rings && others_had_core(wait, start, now))
 		remember_taken(now, now - start);
 	return true;
 }

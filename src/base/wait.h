@@ -10,14 +10,14 @@
  *   commands of a device                                 400    2000          50  no doorbell rings when one ends
  *   the same, where callbacks are quick                  400      60        1000  one does, but for some failures
  *   the same, of a GPU, in a blocking call               400    1000        1000  a wake-up takes as long as a chunk
- *   messages that must be polled                         400      60         200  no doorbell rings when one arrives
+ *   messages that must be polled, or a time              400      60         200  no doorbell rings when one arrives
  *   the same, for more than 2 ms                          16       4          50  the network's own work needs the core
  *   the same, in a blocking call                         400    4000         200  a yield is all that such work needs
  *   ranks of its node, in a blocking call                400     600       20000  a wake-up costs more than the wait
  *   anything else: the background thread, crowded ranks  400      60       20000
  *
- * A yield that takes more than 100 us ends the yields of its wait; of all waits that a doorbell ends, for a while, if
- * other programs took the core (Note [taken cores] in base/wait.c).
+ * A yield that takes more than 100 us ends the yields of its wait; of all waits but those for polled messages, for a
+ * while, if other programs took the core (Note [taken cores] in base/wait.c).
  * It does not spin where ranks outnumber cores (crowded) or where threads of a CPU device need this core.
  *
  * A thread that executes a call inline only spins, because its peers are about to answer: 2000 rounds in a whole call,
@@ -50,7 +50,8 @@ void wait_sleep_us(int64_t us);
 
 /* The reasons of a wait, which choose its row of the policy. */
 struct wait_for {
-	bool polled;   /* messages that must be polled, or a time that must be looked at */
+	bool polled;   /* messages that must be polled: no doorbell rings when one arrives */
+	bool timed;    /* a time that must be looked at */
 	bool crowded;  /* more ranks than cores */
 	bool blocking; /* the thread is in a blocking call */
 	bool device;   /* commands of a device are under way, of whose ends nobody tells in time */

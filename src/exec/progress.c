@@ -163,7 +163,9 @@ static void stop_waiting(void)
  * messages. */
 static void idle_in(struct wait *idle, const struct choir_comm *comm, choir_event *event, bool messages, bool timed)
 {
-	struct wait_for why = { .polled = messages || timed, .crowded = comm->crowded, .blocking = messages || !timed };
+	struct wait_for why = {
+		.polled = messages, .timed = timed, .crowded = comm->crowded, .blocking = messages || !timed
+	};
 
 	pending_note_device(&why, comm);
 	idle_round(idle, comm, event, &why);
