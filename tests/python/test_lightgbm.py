@@ -39,6 +39,21 @@ with choir.from_environment(deadline=30) as comm:
 """
 
 
+# With max_cat_threshold over 488 two ranks agree on a split by a reduce_scatter whose output is its input.
+CATEGORIES = """
+import choir, choir.lightgbm
+import lightgbm as lgb
+import numpy as np
+
+with choir.from_environment(deadline=20) as comm, choir.lightgbm.network(comm):
+    x = np.random.default_rng(comm.rank).standard_normal((2000, 5))
+    trees = []
+    for threshold in (32, 1000):
+        params = {"verbosity": -1, "num_threads": 1, "max_cat_threshold": threshold, **choir.lightgbm.parameters(comm)}
+        trees.append(lgb.train(params, lgb.Dataset(x, x[:, 0] * x[:, 1]), 5).model_to_string().partition("parameters:"))
+    assert trees[0][0] == trees[1][0], trees
+"""
+
 # LightGBM builds 33 OpenCL programs, twenty seconds and more of work for PoCL, and keeps them in ~/.boost_compute.
 BUILDS = """
 import lightgbm as lgb
@@ -82,11 +97,16 @@ class LightGBM(unittest.TestCase):
     def test_trees_by_voting(self):
         self.assertIn("the trees are identical", self.trains(2, "--learner", "voting"))
 
+    def test_output_is_input(self):
+        """Columns of numbers have the same trees whatever room there is for categories."""
+        status, out = run_program(CATEGORIES, 2, timeout=100)
+        self.assertEqual(status, 0, out)
+
     def test_opencl_learner(self):
         """The order of its sums may differ from run to run; the AUC do not, of sums in float64."""
         self.build_programs()
         for n in (2, 3):
-            self.assertIn(f", gpu, {n} ranks", self.trains(n, "--device", "gpu", "--double", "--bins", "15"))
+            self.assertIn(f", gpu, 15 bins, {n} ranks", self.trains(n, "--device", "gpu", "--double", "--bins", "15"))
 
     def test_closed_comm(self):
         (comm,) = choir.threads(1)

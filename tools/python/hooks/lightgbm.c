@@ -6,6 +6,7 @@
  * LightGBMError.  This is C: it calls libstdc++'s std::__throw_runtime_error, which is given to it, and is compiled so
  * that an exception may pass (-fexceptions).  Nothing here needs undoing when that happens. */
 #include <choir/choir.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,7 @@ static _Thread_local struct network {
 	choir_comm *comm; /* NULL: none on this thread */
 	int rank, size;
 	throw_fn throw_error;
-	char *received; /* the blocks of all ranks, before they are reduced */
+	char *received; /* the blocks of the other ranks, each in its rank's place, before they are folded */
 	size_t room;
 	size_t *counts; /* two tables of a number for each rank */
 	char text[1024];
@@ -66,6 +67,11 @@ static size_t *table(int which)
 	return network.counts + (size_t)which * (size_t)network.size;
 }
 
+static bool overlap(const char *a, size_t a_bytes, const char *b, size_t b_bytes)
+{
+	return (uintptr_t)a < (uintptr_t)b + b_bytes && (uintptr_t)b < (uintptr_t)a + a_bytes;
+}
+
 /* Makes room for n blocks of the given size. */
 static void reserve(size_t bytes, int n)
 {
@@ -81,33 +87,35 @@ static void reserve(size_t bytes, int n)
 	network.room = needed;
 }
 
-/* Block p of the input goes to rank p; what comes is folded in rank order, so all runs give the same bits.  The fold
- * begins in output, where the block of rank 0 comes at once; my own block is folded from where it stands.  Every rank
- * knows all lengths, so a message to each rank is enough: one wait for each of them, where an alltoallv would compare
- * the lengths first. */
+/* Block p of the input goes to rank p: Note [fold]. */
 void choir_lightgbm_reduce_scatter(char *input, int32_t input_bytes, int type_size, const int32_t *starts,
                                    const int32_t *lengths, int n, char *output, int32_t output_bytes,
                                    const reduce_fn *reducer)
 {
 	int rank = network.rank;
 	size_t mine = (size_t)lengths[rank];
-	char *own = input + starts[rank];
+	char *own = input + starts[rank], *fold = output;
 
-	(void)input_bytes;
 	(void)output_bytes;
 	reserve(mine, n);
+	if (overlap(input, (size_t)input_bytes, output, mine))
+		fold = network.received;
 	for (int step = 1; step < n; step++) {
 		int to = (rank + step) % n, from = (rank + n - step) % n;
-		char *block = from == 0 ? output : network.received + (size_t)from * mine;
+		char *block = from == 0 ? fold : network.received + (size_t)from * mine;
 
 		if (choir_sendrecv(network.comm, choir_host(input + starts[to]), (size_t)lengths[to], to,
 		                   choir_host(block), mine, from, CHOIR_U8, NULL, NULL) != CHOIR_SUCCESS)
 			fail(choir_last_error());
 	}
+	if (mine == 0)
+		return;
 	if (rank == 0)
-		memcpy(output, own, mine);
-	for (int p = 1; p < n && mine > 0; p++)
-		(*reducer)(p == rank ? own : network.received + (size_t)p * mine, output, type_size, (int32_t)mine);
+		memcpy(fold, own, mine);
+	for (int p = 1; p < n; p++)
+		(*reducer)(p == rank ? own : network.received + (size_t)p * mine, fold, type_size, (int32_t)mine);
+	if (fold != output)
+		memcpy(output, fold, mine);
 }
 
 /* The block stands at input, which may be the start of output: it is moved to its place first. */
