@@ -85,7 +85,7 @@ class Trainer:
         self.thread.shutdown()
 
     def construct(self):
-        self.booster = lgb.Booster(self.params, lgb.Dataset(*self.rows))
+        self.booster = lgb.Booster(self.params, lgb.Dataset(*self.rows, params=self.params))
 
     def timed(self, work):
         self.comm.barrier()
@@ -105,10 +105,11 @@ def turn(comm, given, seed):
     """Both networks train the same trees, a tree of each in turns."""
     with Trainer(comm, given, seed, choir.lightgbm.network) as ours, Trainer(comm, given, seed, sockets) as theirs:
         for step in range(given.repeat * (given.trees + 1)):
-            for trainer in (ours, theirs) if step % 2 else (theirs, ours):
+            for trainer in (ours, theirs) if (step + seed) % 2 else (theirs, ours):
                 trainer.step(step % (given.trees + 1))
-        rows = data(20000, 1000 - seed)
-        return ours.found(*rows), theirs.found(*rows)
+        rows = data(20000, 10**9 + seed)
+        bins = max(map(ours.booster.train_set.feature_num_bin, range(28)))
+        return ours.found(*rows), theirs.found(*rows), bins
 
 
 def main():
@@ -116,7 +117,7 @@ def main():
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--rows", type=int, default=50000)
     parser.add_argument("--trees", type=int, default=40)
-    parser.add_argument("--repeat", type=int, default=1, help="trains so often a turn, in other memory each time (1)")
+    parser.add_argument("--repeat", type=int, default=1, help="trainings a turn, their times summed (1)")
     parser.add_argument("--leaves", type=int, default=31)
     parser.add_argument("--bins", type=int, default=255, help="max_bin (255); OpenCL kernels for 15 are built soonest")
     parser.add_argument("--device", choices=("cpu", "gpu"), default="cpu", help="LightGBM's learner (cpu)")
@@ -127,14 +128,14 @@ def main():
     with choir.from_environment(deadline=300) as comm:
         turn(comm, given, 0)  # not timed: OpenCL's kernels are built
         for seed in range(given.turns):
-            ours, theirs = turn(comm, given, seed)
+            ours, theirs, bins = turn(comm, given, seed)
             rows.append((ours[2], theirs[2]))
             same &= ours[0] == theirs[0]
             worst = max(worst, abs(ours[1] - theirs[1]))
         if comm.rank == 0:
             where = f"{comm.size} ranks, {comm.nodes} nodes by {comm.describe()['transport']}"
             trees = f"seconds of training {given.repeat * given.trees} trees"
-            print(f"LightGBM {lgb.__version__}, {given.device}, {where}: {trees}")
+            print(f"LightGBM {lgb.__version__}, {given.device}, {bins} bins, {where}: {trees}")
             print("  choir  ", *(f"{one[0]:7.2f}" for one in rows))
             print("  sockets", *(f"{one[1]:7.2f}" for one in rows))
             print(f"  choir is ahead in {sum(a < b for a, b in rows)} of {given.turns}")
