@@ -114,8 +114,10 @@ static choir_status mpi_send(choir_transport *transport, int peer, const void *d
 
 		snprintf(call, sizeof call, "MPI_Isend to process %d", peer);
 		st = send_failed(me, call, rc);
-	} else if (me->by_ucx && bytes < SHORT_BYTES && test_request(me, &request, &done) != MPI_SUCCESS) {
-		done = 0; /* mpi_test will tell */
+	} else if (me->by_ucx && bytes < SHORT_BYTES) {
+		rc = test_request(me, &request, &done);
+		if (rc != MPI_SUCCESS)
+			st = send_failed(me, "a test of a send", rc);
 	}
 	mpi_leave();
 	if (st == CHOIR_SUCCESS)
