@@ -118,14 +118,14 @@ static bool others_had_core(const struct wait *wait, int64_t start, int64_t end)
 }
 
 /* True if the wait is to yield no more: this yield took long, or, where a doorbell rings, one of the last did. */
-static bool yields_no_more(struct wait *wait, bool rings)
+static bool yields_no_more(struct wait *wait, bool doorbell)
 {
 	int64_t start, now;
 
-	if (rings && wait_cores_taken())
+	if (doorbell && wait_cores_taken())
 		return true;
 	start = wait_now_ns();
-	if (rings && wait->yields_ns == 0) { /* once a wait: reading it is a system call */
+	if (doorbell && wait->yields_ns == 0) { /* once a wait: reading it is a system call */
 		wait->yields_ns = start;
 		wait->ran_ns = read_clock(CLOCK_PROCESS_CPUTIME_ID);
 	}
@@ -133,7 +133,7 @@ static bool yields_no_more(struct wait *wait, bool rings)
 	now = wait_now_ns();
 	if (now - start <= TAKEN_NS)
 		return false;
-	if (rings && others_had_core(wait, start, now))
+	if (doorbell && others_had_core(wait, start, now))
 		remember_taken(now, now - start);
 	return true;
 }

@@ -60,7 +60,7 @@ bool messages_drive(struct choir_comm *comm, bool always)
 	if (comm->messenger == NULL ||
 	    !(always || flight_uses_messages(&comm->engine.flight) || messenger_busy(comm->messenger)))
 		return false;
-	st = always ? messenger_drive(comm->messenger, &moved) : messenger_drive_once(comm->messenger, &moved);
+	st = always ? messenger_drive(comm->messenger, &moved) : messenger_drive_until_short(comm->messenger, &moved);
 	if (st != CHOIR_SUCCESS)
 		fail_transport(comm, error_text());
 	if (atomic_load_explicit(&inbox->overflow, memory_order_relaxed))

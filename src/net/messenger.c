@@ -308,7 +308,7 @@ choir_status messenger_drive(struct messenger *messenger, bool *progress)
 	return drive(messenger, false, progress);
 }
 
-choir_status messenger_drive_once(struct messenger *messenger, bool *progress)
+choir_status messenger_drive_until_short(struct messenger *messenger, bool *progress)
 {
 	return drive(messenger, messenger_polled(messenger), progress);
 }

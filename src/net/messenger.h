@@ -68,9 +68,9 @@ bool messenger_has_room(const struct messenger *messenger, int endpoint);
 #define MESSENGER_KEPT_BYTES    ((uint64_t)64 << 20)
 choir_status messenger_drive(struct messenger *messenger, bool *progress);
 
-/* messenger_drive_once: messenger_drive for a call that waits for a message: over a polled transport it returns after
- * the first short arrival, since a look for another one may take a system call. */
-choir_status messenger_drive_once(struct messenger *messenger, bool *progress);
+/* messenger_drive_until_short: messenger_drive for a call that waits for a message: over a polled transport it returns
+ * after the first short arrival, since a look for another one may take a system call. */
+choir_status messenger_drive_until_short(struct messenger *messenger, bool *progress);
 
 /* message_give: gives a message back, from any thread, with any lock held.  The transport gets its memory back at the
  * next messenger_drive. */
