@@ -122,10 +122,13 @@ static void check_all(void)
 	struct choir_comm *comm = NULL;
 
 	while ((comm = comm_list_next(comm, COMM_LIST_ALL)) != NULL)
-		if (!engine_idle(comm) || comm_list_is_busy(comm))
+		if (!engine_idle(comm) || comm_list_is_busy(comm)) {
 			check_in_flight(comm);
-		else if (drive(comm, true) || messenger_busy(comm->messenger))
-			comm_list_note_work(comm);
+		} else if (comm_enter(comm)) { /* else another thread is destroying it */
+			if (drive(comm, true) || messenger_busy(comm->messenger))
+				comm_list_note_work(comm);
+			comm_leave(comm);
+		}
 }
 
 /* The slow check, when it is due: one thread's turn. */
