@@ -4,7 +4,12 @@
  *
  * Note [errors].  The functions return nothing, and an error must be a C++ exception, which LightGBM turns into its
  * LightGBMError.  This is C: it calls libstdc++'s std::__throw_runtime_error, which is given to it, and is compiled so
- * that an exception may pass (-fexceptions).  Nothing here needs undoing when that happens. */
+ * that an exception may pass (-fexceptions).  Nothing here needs undoing when that happens.
+ *
+ * Note [fold].  Blocks are folded in rank order, so all runs give the same bits.  The fold begins in output, where rank
+ * 0's block comes at once, and my own block is folded from where it stands.  Output may be the input, as where two
+ * ranks agree on a split with max_cat_threshold over 488: then the fold begins in memory of its own.  Every rank knows
+ * all lengths, so a message to each rank is enough, one wait each; an alltoallv would compare the lengths first. */
 #include <choir/choir.h>
 #include <stdbool.h>
 #include <stdio.h>
