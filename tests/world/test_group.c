@@ -16,6 +16,10 @@ enum { MOST_RANKS = 8 };
 struct kit {
 	struct dense_flight flights[N_MOVING_COLLECTIVES];
 	float out[MOST_RANKS], in[MOST_RANKS], in_too[MOST_RANKS];
+	int32_t ind[2], got_ind[MOST_RANKS + 1]; /* of a sparse call */
+	float val[2], got_val[MOST_RANKS + 1];
+	size_t n_ind, n_val;
+	choir_event *sparse;
 	bool waits; /* calls without events */
 };
 
@@ -55,6 +59,32 @@ static void pairs_at(struct kit *kit, struct world *world, int rank, choir_comm 
 	}
 }
 
+/* A row of each rank's own, and one that all have. */
+static void submit_sparse(struct kit *kit, struct world *world, int rank, choir_comm *comm)
+{
+	kit->ind[0] = MOST_RANKS;
+	kit->ind[1] = rank;
+	kit->val[0] = kit->val[1] = (float)(rank + 1);
+	kit->n_ind = kit->n_val = MOST_RANKS + 1;
+	kit->sparse = NULL;
+	OK(choir_sparse_allreduce(comm, choir_host(kit->ind), 2, choir_host(kit->val), 2, choir_host(kit->got_ind),
+	                          &kit->n_ind, choir_host(kit->got_val), &kit->n_val, CHOIR_I32, CHOIR_F32,
+	                          CHOIR_OP_SUM, NULL, NULL, kit->waits ? NULL : &kit->sparse));
+}
+
+static void check_sparse(struct kit *kit, struct world *world, int rank)
+{
+	int n = world->n;
+
+	if (kit->sparse != NULL)
+		OK(choir_event_wait(kit->sparse, -1));
+	choir_event_release(kit->sparse);
+	CHECK(kit->n_ind == (size_t)n + 1 && kit->n_val == (size_t)n + 1);
+	for (int i = 0; i < n; i++)
+		CHECK(kit->got_ind[i] == i && kit->got_val[i] == (float)(i + 1));
+	CHECK(kit->got_ind[n] == MOST_RANKS && kit->got_val[n] == (float)(n * (n + 1) / 2));
+}
+
 static void submit(struct kit *kit, struct world *world, int rank, choir_comm *comm)
 {
 	for (int i = 0; i < N_MOVING_COLLECTIVES; i++) {
@@ -76,6 +106,7 @@ static void submit(struct kit *kit, struct world *world, int rank, choir_comm *c
 		else
 			flight_start(flight, world, comm, NULL);
 	}
+	submit_sparse(kit, world, rank, comm);
 	OK(choir_barrier(comm, NULL, NULL));
 }
 
@@ -90,6 +121,7 @@ static void check(struct kit *kit, struct world *world, int rank)
 			flight_land(&kit->flights[i], world);
 		flight_free(&kit->flights[i]);
 	}
+	check_sparse(kit, world, rank);
 	for (int peer = 0; peer < world->n; peer++)
 		CHECK(kit->in[peer] == value_of(peer, rank) && kit->in_too[peer] == value_of(peer, rank));
 }
