@@ -5,6 +5,7 @@
 #include "node/process_id.h"
 #include "sparse/share.h"
 #include "world/endings.h"
+#include "world/memory.h"
 #include "world/processes.h"
 
 #include <poll.h>
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 #include <time.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -35,6 +37,27 @@ static void killed(const struct rank *me, int per_node)
 		MUST(says(choir_last_error(), "it; its last collective call was allreduce #|(1000 x f32, sum, "));
 	MUST(choir_barrier(comm, NULL, NULL) == CHOIR_PEER_DEAD);
 	choir_comm_destroy(comm);
+}
+
+static struct meeting *left; /* of all but rank 0 */
+
+/* Rank 0's process is killed: the ranks that are left destroy their comm and make one of their own. */
+static void made_again(const struct rank *me, int per_node)
+{
+	struct rank again = { me->rank - 1, me->n - 1, left };
+	choir_comm *comm;
+
+	processes_create(me, 1, per_node, 30000, &comm);
+	MUST(sum_works(comm, 1000));
+	meeting_wait(me->meeting);
+	if (me->rank == 0)
+		raise(SIGKILL);
+	MUST(choir_barrier(comm, NULL, NULL) == CHOIR_PEER_DEAD);
+	choir_comm_destroy(comm);
+	processes_create(&again, 1, per_node, 30000, &comm);
+	MUST(choir_comm_size(comm) == again.n && choir_comm_rank(comm) == again.rank);
+	MUST(sum_works(comm, 1000));
+	MUST(choir_comm_destroy(comm) == CHOIR_SUCCESS);
 }
 
 /* Rank 0's process ends by _exit in a comm of no calls, or when its last one is far back. */
@@ -293,6 +316,20 @@ static void test_killed(void **state)
 	processes_run(3, 0, killed_symmetric, 0);
 }
 
+static void test_made_again(void **state)
+{
+	enum { RANKS = 3 };
+
+	(void)state;
+	left = memory_map_shared(meeting_bytes(RANKS - 1));
+	assert_non_null(left);
+	for (int per_node = 0; per_node <= 2; per_node++) {
+		meeting_init(left, RANKS - 1);
+		processes_run(RANKS, per_node, made_again, 0);
+	}
+	munmap(left, meeting_bytes(RANKS - 1));
+}
+
 static void test_killed_inside(void **state)
 {
 	(void)state;
@@ -315,8 +352,8 @@ static void test_sparse_ends(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_killed), cmocka_unit_test(test_killed_inside),
-		                            cmocka_unit_test(test_sparse_ends) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_killed), cmocka_unit_test(test_made_again),
+		                            cmocka_unit_test(test_killed_inside), cmocka_unit_test(test_sparse_ends) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
