@@ -95,6 +95,7 @@ static void wrong_buffers(struct world *world, int rank, choir_comm *comm)
 {
 	choir_buffer s = choir_host(a), r = choir_host(b), odd = choir_host((char *)a + 2), bad = s;
 	size_t counts[] = { 4, 4 }, apart[] = { 0, 2 };
+	float *pair = (uintptr_t)a % 8 == 0 ? a + 1 : a;
 
 	bad.kind = (choir_buffer_kind)9;
 	SAYS(sum_of(comm, choir_none(), r, 4, NULL), wrong, "choir_allreduce|send");
@@ -102,6 +103,8 @@ static void wrong_buffers(struct world *world, int rank, choir_comm *comm)
 	SAYS(sum_of(comm, choir_host(NULL), r, 4, NULL), wrong, "choir_allreduce|send|null");
 	SAYS(sum_of(comm, bad, r, 4, NULL), wrong, "choir_allreduce|9");
 	SAYS(sum_of(comm, odd, r, 4, NULL), wrong, "choir_allreduce|send|4 bytes");
+	SAYS(choir_allreduce(comm, choir_host(pair), r, 1, CHOIR_F32_I32, CHOIR_OP_MINLOC, NULL, NULL), wrong,
+	     "choir_allreduce|send|8 bytes"); /* pairs are aligned to their size */
 	SAYS(sum_of(comm, s, choir_host(a + 2), 4, NULL), wrong, "choir_allreduce|overlap|8 bytes");
 	SAYS(choir_allgather(comm, choir_host(b + 1), r, 4, CHOIR_F32, NULL, NULL), wrong, "choir_allgather|overlap");
 	SAYS(choir_reduce_scatter(comm, s, choir_host(a + 2), 4, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL), wrong,
@@ -338,6 +341,7 @@ static void test_creation(void **state)
 	choir_comm *comms[2] = { NULL, NULL };
 	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
 	choir_bootstrap boot = { sizeof boot, 0, 2, no_gather, NULL };
+	char *text = NULL;
 
 	(void)state;
 	REFUSED(choir_comm_create_local(0, &device, NULL, comms), "choir_comm_create_local|n_local is 0");
@@ -365,7 +369,13 @@ static void test_creation(void **state)
 	assert_null(comms[0]);
 	setenv("CHOIR_DEADLINE_MS", "soon", 1);
 	REFUSED(choir_comm_create_local(1, &device, NULL, comms), "CHOIR_DEADLINE_MS|soon");
+	setenv("CHOIR_DEADLINE_MS", "1234", 1);
+	assert_int_equal(choir_comm_create_local(1, &device, NULL, comms), CHOIR_SUCCESS);
 	unsetenv("CHOIR_DEADLINE_MS");
+	assert_int_equal(choir_comm_json(comms[0], &text), CHOIR_SUCCESS);
+	assert_true(says(text, "\"deadline_ms\": 1234,"));
+	free(text);
+	choir_comm_destroy(comms[0]);
 	setenv("CHOIR_RULES", "allreduce: rong", 1);
 	REFUSED(choir_comm_create_local(1, &device, NULL, comms), "rong");
 	unsetenv("CHOIR_RULES");
