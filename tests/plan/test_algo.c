@@ -280,6 +280,42 @@ static void own_blocks_suffice(void **state)
 		}
 }
 
+/* At step s a rank sends to the rank s after it and receives from the rank s before it. */
+static void pairwise_rotates(void **state)
+{
+	enum { N = 5 };
+	struct layout layout = layout_make(N, (int[]){ 0, 1, 2, 3, 4 });
+	uint64_t blocks[N * N];
+
+	(void)state;
+	for (int i = 0; i < N * N; i++)
+		blocks[i] = 4;
+	for (int me = 0; me < N; me++) {
+		struct algo_in in = { .layout = &layout,
+			              .me = me,
+			              .collective = COLLECTIVE_ALLTOALLV,
+			              .elem_bytes = 4,
+			              .block_bytes = blocks,
+			              .send_direct = true,
+			              .recv_direct = true,
+			              .message_bytes = MESSAGE_BYTES };
+		int sent = 0, received = 0;
+		struct plan plan;
+
+		plan_init(&plan, "pairwise", 4);
+		assert_int_equal(algo_find(COLLECTIVE_ALLTOALLV, "pairwise")->build(&in, &plan), CHOIR_SUCCESS);
+		for (uint32_t i = 0; i < plan.n_steps; i++) {
+			if (plan.steps[i].kind == PLAN_SEND_MSG)
+				assert_int_equal(plan.steps[i].peer, (me + ++sent) % N);
+			if (plan.steps[i].kind == PLAN_RECV_MSG)
+				assert_int_equal(plan.steps[i].peer, (me + N - ++received) % N);
+		}
+		assert_true(sent == N - 1 && received == N - 1);
+		plan_fini(&plan);
+	}
+	layout_free(&layout);
+}
+
 static void names_are_found(void **state)
 {
 	enum collective c = COLLECTIVE_RECV;
@@ -308,6 +344,7 @@ int main(int argc, char **argv)
 	static const struct CMUnitTest others[] = {
 		cmocka_unit_test(defaults_can_run),
 		cmocka_unit_test(own_blocks_suffice),
+		cmocka_unit_test(pairwise_rotates),
 		cmocka_unit_test(names_are_found),
 	};
 	enum { OTHERS = sizeof others / sizeof *others };
