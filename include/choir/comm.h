@@ -34,7 +34,8 @@ typedef struct choir_comm_config {
 	 * all ranks; copied; NULL: none */
 	const char *options;
 	/* 1: every reduction is folded from left to right in rank order, which gives the same bits on every layout, by
-	 * every algorithm (docs/determinism.md); 0: as CHOIR_DETERMINISTIC says, or no.  The same on all ranks */
+	 * every algorithm (docs/determinism.md); 0: as CHOIR_DETERMINISTIC says, or no.  "order" in the options comes
+	 * before both.  The same on all ranks */
 	int order_ranks;
 } choir_comm_config;
 #define CHOIR_COMM_CONFIG_INIT                                                                                         \
@@ -81,8 +82,8 @@ CHOIR_API choir_status choir_comm_split_local(int n_local, choir_comm *const *co
                                               choir_comm **comms_out);
 
 /* choir_comm_split_config: the same as choir_comm_split; config (may be NULL) says what differs from the comm's:
- * deadline_ms, warn_ms, rules, options, name, keyed, order_ranks (which a split can add but not lift); ranks_per_node
- * and transport are the comm's (ARGUMENT). */
+ * deadline_ms, warn_ms, rules, options, name, keyed, order_ranks (1 adds it; "order=any" in options lifts it);
+ * ranks_per_node and transport are the comm's (ARGUMENT). */
 CHOIR_API choir_status choir_comm_split_config(choir_comm *comm, int color, int key, const choir_comm_config *config,
                                                choir_comm **out_p);
 

@@ -20,11 +20,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-choir_status join_check_order(const char *call, const choir_comm_config *config)
+choir_status join_options(const char *call, bool otherwise, choir_comm_config *config)
 {
-	if (config->order_ranks == 0 || config->order_ranks == 1)
-		return CHOIR_SUCCESS;
-	return error_set(CHOIR_ARGUMENT, "%s: config->order_ranks is %d: 0 or 1 is wanted", call, config->order_ranks);
+	if (config->order_ranks != 0 && config->order_ranks != 1)
+		return error_set(CHOIR_ARGUMENT, "%s: config->order_ranks is %d: 0 or 1 is wanted", call,
+		                 config->order_ranks);
+	config->order_ranks |= otherwise;
+	return config->options != NULL ? options_of_comm(call, config->options, &config->order_ranks) : CHOIR_SUCCESS;
 }
 
 choir_status join_config(const char *call, const choir_comm_config *given, choir_comm_config *out)
@@ -47,13 +49,10 @@ choir_status join_config(const char *call, const choir_comm_config *given, choir
 	TRY(config_int("CHOIR_RANKS_PER_NODE", 0, 1 << 20, config.ranks_per_node, &ranks_per_node));
 	if (config.ranks_per_node == 0)
 		config.ranks_per_node = (int)ranks_per_node;
-	TRY(join_check_order(call, &config));
 	TRY(config_int("CHOIR_DETERMINISTIC", 0, 1, 0, &order_ranks));
-	config.order_ranks |= (int)order_ranks;
+	TRY(join_options(call, order_ranks != 0, &config));
 	if (config.rules == NULL)
 		config.rules = config_text("CHOIR_RULES");
-	if (config.options != NULL)
-		TRY(options_check(call, config.options));
 	*out = config;
 	return CHOIR_SUCCESS;
 }

@@ -24,8 +24,11 @@ struct join {
 /* join_comms: collective over the processes; comms_out[i] is local rank i's.  All or nothing. */
 choir_status join_comms(const struct join *join, choir_comm **comms_out);
 
+/* join_options: checks the options and order_ranks of the caller's config, and sets order_ranks: what the options say,
+ * else 1 if it was or if `otherwise`.  ARGUMENT. */
+choir_status join_options(const char *call, bool otherwise, choir_comm_config *config);
+
 /* join_config: the caller's config (NULL = defaults) completed by the environment.  ARGUMENT. */
-choir_status join_check_order(const char *call, const choir_comm_config *config); /* its order_ranks alone */
 choir_status join_config(const char *call, const choir_comm_config *given, choir_comm_config *out);
 
 #endif

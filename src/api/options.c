@@ -48,6 +48,7 @@ static const struct choice orders[] = {
 	{ "rung-ring-4", ORDER_RUNG_4, NULL },
 	{ "rung-ring-8", ORDER_RUNG_8, NULL },
 };
+static const struct choice folds[] = { { "ranks", 1, NULL }, { "any", 0, NULL } };
 static const struct choice results[] = { { "auto", 0, NULL }, { "atomic", 1, NULL } };
 static const struct choice booleans[] = { { "true", 1, NULL }, { "false", 0, NULL } };
 
@@ -214,21 +215,15 @@ choir_status options_read(const char *call, const choir_comm *comm, const choir_
 
 choir_status options_order(const char *call, const choir_comm *comm, const choir_call *given, bool *ranks_p)
 {
-	const char *const texts[2] = { given->options, comm->options };
-	char order[VALUE_BYTES];
-	bool found, of_comm;
+	const char *const texts[2] = { given->options, NULL };
+	int ranks = comm->order_ranks;
 
-	*ranks_p = comm->order_ranks;
-	TRY(find(call, texts, "order", order, &found, &of_comm));
-	if (!found)
-		return CHOIR_SUCCESS;
-	*ranks_p = strcmp(order, "ranks") == 0;
-	if (!*ranks_p && strcmp(order, "any") != 0)
-		return error_set(CHOIR_ARGUMENT, "%s: option order is '%s': 'ranks' or 'any' is wanted", call, order);
+	TRY(read_choice(call, texts, "order", folds, COUNT(folds), &ranks, NULL));
+	*ranks_p = ranks != 0;
 	return CHOIR_SUCCESS;
 }
 
-choir_status options_check(const char *call, const char *text)
+choir_status options_of_comm(const char *call, const char *text, int *order_ranks)
 {
 	const char *const texts[2] = { NULL, text };
 	struct dense_options options = { .max_broadcast = -1 };
@@ -236,6 +231,7 @@ choir_status options_check(const char *call, const char *text)
 	bool found = false;
 
 	TRY(read_all(call, texts, COLLECTIVE_ALLREDUCE, &options));
+	TRY(read_choice(call, texts, "order", folds, COUNT(folds), order_ranks, NULL));
 	for (int i = 0; i < 2; i++) {
 		bool known = false;
 

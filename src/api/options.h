@@ -45,11 +45,13 @@ const char *options_topology(uint8_t order);
 choir_status options_choose(const char *call, const choir_comm *comm, const struct dense_options *options,
                             const struct algo_in *in, const struct algorithm **out_p);
 
-/* options_order: must the call fold in rank order ("order=ranks", "order=any"; else as the comm does)?  ARGUMENT. */
+/* options_order: must the call fold in rank order ("order=ranks", "order=any"; else as comm->order_ranks says)?
+ * ARGUMENT. */
 choir_status options_order(const char *call, const choir_comm *comm, const choir_call *given, bool *ranks_p);
 
-/* options_check: the text of a comm's options.  ARGUMENT. */
-choir_status options_check(const char *call, const char *text);
+/* options_of_comm: checks the text of a comm's options; *order_ranks is what its "order" says, unchanged without one.
+ * ARGUMENT. */
+choir_status options_of_comm(const char *call, const char *text, int *order_ranks);
 
 /* In options_text.c.  options_find: the last value of a key.  options_none_dense: ARGUMENT if one of the options is for
  * dense collectives only. */

@@ -10,7 +10,6 @@
 #include "api/join.h"
 #include "api/comm_life.h"
 #include "api/split_claims.h"
-#include "api/options.h"
 #include "api/bootstrap.h"
 
 #include <stdio.h>
@@ -146,9 +145,8 @@ static choir_status read_config(const struct split_how *how, const choir_comm *p
 	if (config.ranks_per_node != 0 || config.transport != NULL)
 		return error_set(CHOIR_ARGUMENT, "%s: config: %s is the parent comm's", how->call,
 		                 config.transport != NULL ? "transport" : "ranks_per_node");
-	TRY(join_check_order(how->call, &config));
+	TRY(join_options(how->call, parent->order_ranks, &config));
 	config.struct_size = sizeof config;
-	config.order_ranks |= parent->order_ranks;
 	if (config.deadline_ms == 0)
 		config.deadline_ms = parent->deadline_ms;
 	if (config.warn_ms == 0)
@@ -159,8 +157,6 @@ static choir_status read_config(const struct split_how *how, const choir_comm *p
 		config.name = parent->name;
 	if (config.options == NULL)
 		config.options = parent->options;
-	else
-		TRY(options_check(how->call, config.options));
 	*out = config;
 	return CHOIR_SUCCESS;
 }
