@@ -148,15 +148,17 @@ static choir_status take_share(struct allotment *a, int local, bool wrap)
 	choir_comm *comm = a->comms[local];
 	struct symmetric *symmetric = a->made[local];
 	struct dev_memory memory = { 0 };
+	void *share;
 
 	if (a->registered != NULL)
 		TRY(map_lent(symmetric, comm, a->all, a->registered[local]));
 	else
 		TRY(map_arena(symmetric, comm, a->all));
+	share = symmetric->shares[comm->local_rank];
 	if (wrap)
-		TRY(dev_memory_wrap(comm->device, symmetric->shares[comm->local_rank], round_up(a->bytes, 64),
-		                    &memory));
+		TRY(dev_memory_wrap(comm->device, share, round_up(a->bytes, 64), &memory));
 	symmetric->mem = memory.mem;
+	dev_memory_pin(comm->device, share, a->bytes, &symmetric->pinned);
 	TRY(symmetric_add(comm, symmetric));
 	a->made[local] = NULL;
 	return CHOIR_SUCCESS;

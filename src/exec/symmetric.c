@@ -42,6 +42,7 @@ void symmetric_destroy(struct symmetric *symmetric)
 	if (symmetric == NULL)
 		return;
 	dev_buffer_free(symmetric->mem); /* before the bytes it lies over */
+	dev_buffer_free(symmetric->pinned);
 	for (int i = 0; symmetric->maps != NULL && i < symmetric->n; i++)
 		borrow_unmap(&symmetric->maps[i]);
 	borrow_end(&symmetric->own);

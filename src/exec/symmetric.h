@@ -18,6 +18,7 @@ struct symmetric {
 	struct borrow_map *maps;   /* [n] of the others' */
 	struct borrow_address own; /* mine */
 	cl_mem mem;                /* over my share, or NULL */
+	cl_mem pinned;             /* tells the driver of a device with far memory of my share, or NULL */
 };
 
 /* symmetric_create: room for the shares of a comm's node.  symmetric_destroy: gives back all it holds; NULL is
