@@ -27,7 +27,7 @@ typedef enum choir_status {
  *
  * f8e4m3 and f8e5m2 are OCP's 8-bit floating-point types.  They accumulate in f32 and are rounded to nearest even when
  * stored.  e4m3 has no infinity: values beyond 448 become 448 of their sign (saturation), a NaN stays one.  e5m2 rounds
- * as f16 does: from 61440 on to infinity. */
+ * as f16 does: from 61440 on to infinity.  Selections by magnitude (choir/topk.h, choir/pairs.h) do not take them. */
 typedef int32_t choir_dtype;
 enum {
 #define DTYPE(name, number, text, bytes, kind) CHOIR_##name = number,

@@ -52,6 +52,10 @@ static void arguments(void **state)
 	refused(choir_select_top(device, a, N, CHOIR_F32, N + 1, i, CHOIR_I32, v, NULL, NULL), CHOIR_ARGUMENT,
 	        "k is 101|100");
 	refused(choir_select_top(device, a, N, CHOIR_I32, 1, i, CHOIR_I32, v, NULL, NULL), CHOIR_UNSUPPORTED, "i32");
+	refused(choir_select_top(device, a, N, CHOIR_F8E4M3, 1, i, CHOIR_I32, v, NULL, NULL), CHOIR_UNSUPPORTED,
+	        "f8e4m3, which is none of f16, bf16, f32 and f64");
+	refused(choir_select_above(device, a, N, CHOIR_F8E5M2, 1, i, CHOIR_I32, v, &n, NULL, NULL), CHOIR_UNSUPPORTED,
+	        "f8e5m2, which is none of f16, bf16, f32 and f64");
 	refused(choir_select_top(device, a, N, 99, 1, i, CHOIR_I32, v, NULL, NULL), CHOIR_ARGUMENT, "dtype 99");
 	refused(choir_select_top(device, a, N, CHOIR_F32, 1, i, CHOIR_F32, v, NULL, NULL), CHOIR_UNSUPPORTED,
 	        "ind_dtype|f32");

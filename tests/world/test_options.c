@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Options of dense calls: each changes what it says. */
 #include "exec/comm.h"
+#include "world/flight.h"
 #include "world/gate.h"
 #include "world/option_calls.h"
 
@@ -71,10 +72,37 @@ static void ways(struct world *world, int rank, choir_comm *comm, void *arg)
 		return;
 	}
 	CHECK(same(run_one(world, rank, comm, 0, SHORT, "link=node"), "oneshot"));
+	CHECK(same(run_one(world, rank, comm, 0, SHORT, "link=ipu-link"), "oneshot"));
 	CHECK(same(run_one(world, rank, comm, 0, SHORT, "collectiveImplementation=Syncful"), "oneshot"));
 	CHECK(same(run_one(world, rank, comm, 0, SHORT, "useSynclessCollectives=false"), "oneshot"));
 	SAYS(choir_allreduce(comm, choir_host(&x), choir_host(&y), 1, CHOIR_I32, CHOIR_OP_SUM, &both, NULL),
 	     CHOIR_ARGUMENT, "option collectiveImplementation|1 nodes cannot");
+}
+
+/* Across nodes allreduce alone has algorithms of both kinds; a send or recv has one way, and does not look. */
+static void hybrid(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	(void)arg;
+	for (int what = 0; what < N_MOVING_COLLECTIVES; what++) {
+		struct dense_call c = { .what = &collectives[what],
+			                .dtype = CHOIR_I32,
+			                .op = CHOIR_OP_SUM,
+			                .count = SHORT,
+			                .n = world->n,
+			                .options = "collectiveImplementation=Hybrid" };
+		struct dense_flight flight;
+
+		if (what == ALLREDUCE || what == SEND_AND_RECV || what == SENDRECV) {
+			flight_run(world, rank, comm, &c);
+			continue;
+		}
+		flight_make(&flight, world, rank, &c);
+		SAYS(flight_call(&flight, comm, NULL, NULL), CHOIR_ARGUMENT,
+		     "option collectiveImplementation|ranks of 2 nodes cannot be done that way");
+		CHECK(says(choir_last_error(), c.what->name));
+		flight_free(&flight);
+	}
+	CHECK(sum_works(comm, SHORT));
 }
 
 static void test_ways(void **state)
@@ -82,6 +110,8 @@ static void test_ways(void **state)
 	(void)state;
 	world_run_at(4, 0, 30000, ways, NULL);
 	world_run_at(4, 2, 30000, ways, NULL);
+	world_run_at(4, 2, 30000, hybrid, NULL);
+	world_run_at(3, 2, 30000, hybrid, NULL);
 }
 
 /* The bits of an inexact sum tell the order in which the ring added. */

@@ -109,6 +109,41 @@ static void test_each_of_comm(void **state)
 	}
 }
 
+/* Where the rules take a ring, which sends messages, the link inside the node wants phases. */
+static void links(struct world *world, int rank, choir_comm *comm, void *of_comm)
+{
+	static const size_t counts[] = { 1, SHORT, LONG };
+
+	for (int which = 0; which < 3; which++)
+		for (int k = 0; k < 3; k++) {
+			const char *usual = run_one(world, rank, comm, which, counts[k], NULL),
+				   *node = run_one(world, rank, comm, which, counts[k], "link=node"),
+				   *ipu = run_one(world, rank, comm, which, counts[k], "link=ipu-link"),
+				   *gw = run_one(world, rank, comm, which, counts[k], "link=gw-link"),
+				   *any = run_one(world, rank, comm, which, counts[k], "link=auto-link");
+
+			if (!same(ipu, node) || same(ipu, "ring") || !same(gw, "ring") || !same(any, "ring") ||
+			    !same(usual, of_comm != NULL ? node : "ring"))
+				world_fail(world, rank, "collective %d of %zu: %s; node %s, ipu %s, gw %s, auto %s",
+				           which, counts[k], usual, node, ipu, gw, any);
+		}
+}
+
+static void test_links(void **state)
+{
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+
+	(void)state;
+	config.deadline_ms = 30000;
+	config.rules = "allreduce: 0- ring\nreduce_scatter: 0- ring\nallgather: 0- ring";
+	for (int n = 2; n <= 5; n += 3) {
+		config.options = NULL;
+		world_run(n, &config, links, NULL);
+		config.options = "link=ipu-link";
+		world_run(n, &config, links, &config);
+	}
+}
+
 static void test_comm_options(void **state)
 {
 	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
@@ -132,7 +167,8 @@ static void test_comm_options(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_comm_options), cmocka_unit_test(test_each_of_comm) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_comm_options), cmocka_unit_test(test_each_of_comm),
+		                            cmocka_unit_test(test_links) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();
