@@ -31,10 +31,13 @@ typedef struct choir_plan_options {
 	int shared;
 	size_t slot_bytes;    /* of a slot of the arena; 0: as in a comm of this layout */
 	size_t message_bytes; /* of the longest message; 0: as in a comm */
+	/* 1: reductions are folded in rank order, as sums on a comm with order_ranks are (docs/determinism.md):
+	 * algorithms that fold floats in another order are unfit; integers keep all */
+	int order_ranks;
 } choir_plan_options;
 #define CHOIR_PLAN_OPTIONS_INIT                                                                                        \
 	{                                                                                                              \
-		sizeof(choir_plan_options), NULL, NULL, NULL, 0, 0, 0, CHOIR_U8, 0, 0, 0, 0, 0, 0                      \
+		sizeof(choir_plan_options), NULL, NULL, NULL, 0, 0, 0, CHOIR_U8, 0, 0, 0, 0, 0, 0, 0                   \
 	}
 
 enum { CHOIR_PLAN_TEXT, CHOIR_PLAN_DOT, CHOIR_PLAN_JSON };

@@ -25,14 +25,18 @@ static uint64_t device_bytes(const struct dense *d)
 	return dense_plan_kernels_can(d) ? d->comm->device_bytes : 0;
 }
 
-/* The least order that gives the bits of a left fold in rank order. */
+enum plan_order dense_plan_rank_order(choir_dtype dtype, choir_op op)
+{
+	if (reduce_is_exact(dtype, op))
+		return PLAN_ORDER_ANY;
+	return dtype_is_narrow(dtype) ? PLAN_ORDER_ONCE : PLAN_ORDER_RANKS;
+}
+
 static enum plan_order order_of(const struct dense *d)
 {
-	if (!d->order_ranks)
-		return d->user != NULL && !d->user->config.commutative ? PLAN_ORDER_RANKS : PLAN_ORDER_ANY;
-	if (reduce_is_exact(d->dtype, d->op))
-		return PLAN_ORDER_ANY;
-	return dtype_is_narrow(d->dtype) ? PLAN_ORDER_ONCE : PLAN_ORDER_RANKS;
+	if (d->order_ranks)
+		return dense_plan_rank_order(d->dtype, d->op);
+	return d->user != NULL && !d->user->config.commutative ? PLAN_ORDER_RANKS : PLAN_ORDER_ANY;
 }
 
 /* On one node the messages of a plan go through rings of the arena (exec/p2p.h), several at a time. */

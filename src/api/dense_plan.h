@@ -9,6 +9,9 @@
  * The caller holds its operator. */
 bool dense_plan_kernels_can(const struct dense *d);
 
+/* dense_plan_rank_order: the least order that gives the bits of a left fold in rank order. */
+enum plan_order dense_plan_rank_order(choir_dtype dtype, choir_op op);
+
 /* dense_plan_describe: what builders are told of the part, but for its buffers. */
 void dense_plan_describe(const struct dense *d, struct algo_in *in);
 

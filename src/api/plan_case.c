@@ -4,6 +4,7 @@
 #include "algo/outcome.h"
 #include "api/bootstrap.h"
 #include "api/call.h"
+#include "api/dense_plan.h"
 #include "api/rules_file.h"
 #include "base/arithmetic.h"
 #include "base/error.h"
@@ -38,6 +39,8 @@ static choir_status read_options(const char *call, const choir_plan_options *giv
 		return error_set(CHOIR_ARGUMENT, "%s: root is %d of %d ranks", call, o.root, o.ranks);
 	if (o.shared && (o.staged || o.ranks_per_node < o.ranks))
 		return error_set(CHOIR_ARGUMENT, "%s: shared buffers are for ranks of one node, and not staged", call);
+	if (o.order_ranks != 0 && o.order_ranks != 1)
+		return error_set(CHOIR_ARGUMENT, "%s: order_ranks is %d: 0 or 1 is wanted", call, o.order_ranks);
 	*out = o;
 	return CHOIR_SUCCESS;
 }
@@ -154,6 +157,7 @@ struct algo_in plan_case_in(const struct plan_case *c, int rank)
 {
 	bool uneven = collective_has(c->collective, TRAIT_UNEVEN);
 	const choir_plan_options *o = &c->options;
+	bool ordered = o->order_ranks && collective_has(c->collective, TRAIT_REDUCES);
 	struct algo_in in = {
 		.layout = &c->layout,
 		.me = rank,
@@ -166,6 +170,7 @@ struct algo_in plan_case_in(const struct plan_case *c, int rank)
 		.send_direct = !o->staged,
 		.recv_direct = !o->staged,
 		.final_op = true,
+		.fold_order = ordered ? dense_plan_rank_order(o->dtype, CHOIR_OP_SUM) : PLAN_ORDER_ANY,
 		.slot_bytes = o->slot_bytes,
 		.message_bytes = o->message_bytes,
 	};

@@ -5,6 +5,7 @@
 #include <jansson.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,6 +106,63 @@ static void rules_are_followed(void **state)
 	assert_int_equal(choir_plan_predict(&o, NULL, &p, NULL), CHOIR_ARGUMENT);
 }
 
+/* What an entry of choir_plan_algorithms says: the key's value of that algorithm, for the caller to json_decref. */
+static json_t *said_of(const choir_plan_options *o, const char *algorithm, const char *key)
+{
+	json_t *list, *entry, *said = NULL;
+	char *text;
+	size_t i;
+
+	assert_int_equal(choir_plan_algorithms(o, &text), CHOIR_SUCCESS);
+	list = json_loads(text, 0, NULL);
+	free(text);
+	json_array_foreach(list, i, entry)
+	{
+		if (strcmp(json_string_value(json_object_get(entry, "name")), algorithm) == 0)
+			said = json_incref(json_object_get(entry, key));
+	}
+	json_decref(list);
+	assert_non_null(said);
+	return said;
+}
+
+/* order_ranks: what does not fold in rank order is unfit, as far as the data type needs it. */
+static void order_is_kept(void **state)
+{
+	choir_plan_options o = usual("allreduce", 6, 1);
+	choir_plan_prediction p = { .struct_size = sizeof p };
+	json_t *unfit;
+
+	(void)state;
+	o.order_ranks = 1;
+	unfit = said_of(&o, "ring", "unfit");
+	assert_string_equal(json_string_value(unfit), "does not fold in rank order");
+	json_decref(unfit);
+	unfit = said_of(&o, "rank_chain", "unfit");
+	assert_true(json_is_null(unfit));
+	json_decref(unfit);
+	o.rules = "allreduce: ring";
+	assert_int_equal(choir_plan_predict(&o, NULL, &p, NULL), CHOIR_SUCCESS);
+	assert_string_not_equal(p.algorithm, "ring");
+	o.algorithm = "ring";
+	assert_int_equal(choir_plan_check(&o, NULL), CHOIR_UNSUPPORTED);
+	assert_non_null(strstr(choir_last_error(), "\"ring\" does not fold in rank order"));
+	o.dtype = CHOIR_I32;
+	assert_int_equal(choir_plan_check(&o, NULL), CHOIR_SUCCESS);
+	o.dtype = CHOIR_F16;
+	o.algorithm = "rank_chain";
+	assert_int_equal(choir_plan_check(&o, NULL), CHOIR_UNSUPPORTED);
+	assert_non_null(strstr(choir_last_error(), "rounds after each rank"));
+	o.struct_size = offsetof(choir_plan_options, order_ranks); /* of a caller that is older */
+	assert_int_equal(choir_plan_check(&o, NULL), CHOIR_SUCCESS);
+	for (size_t c = 0; c < sizeof collectives / sizeof *collectives; c++)
+		for (int per_node = 0; per_node < 3; per_node++) {
+			o = usual(collectives[c], 5, per_node);
+			o.order_ranks = 1;
+			are_right(o);
+		}
+}
+
 static void prints_all_formats(void **state)
 {
 	choir_plan_options o = usual("allreduce", 3, 1);
@@ -181,6 +239,9 @@ static void bad_options_are_named(void **state)
 	o = usual("allreduce", 2, 0);
 	o.slot_bytes = 5000;
 	refuses(o, CHOIR_ARGUMENT, "slots of 5000");
+	o = usual("allreduce", 2, 0);
+	o.order_ranks = 2;
+	refuses(o, CHOIR_ARGUMENT, "order_ranks is 2");
 	o = usual("allreduce", 2, 0);
 	o.algorithm = "magic";
 	refuses(o, CHOIR_ARGUMENT, "no algorithm \"magic\"");
@@ -282,6 +343,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_algorithm_is_right),
 		cmocka_unit_test(rules_are_followed),
+		cmocka_unit_test(order_is_kept),
 		cmocka_unit_test(prints_all_formats),
 		cmocka_unit_test(bad_options_are_named),
 		cmocka_unit_test(costs_count),

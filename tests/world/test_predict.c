@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -113,6 +114,69 @@ static void in_rank_order(struct world *world, int rank, choir_comm *comm, void 
 	}
 }
 
+/* The algorithm that a call takes, and what choir_predict says that it is; on paper the same. */
+static void same_choice(struct world *world, int rank, choir_comm *comm, const choir_plan_options *paper, size_t count)
+{
+	choir_plan_prediction wanted = { .struct_size = sizeof wanted };
+	void *in = calloc(count, 8), *out = calloc(count, 8);
+	choir_event *event = NULL;
+	const char *chosen = "none", *taken = "none";
+	double seconds;
+
+	OK(choir_plan_predict(paper, NULL, &wanted, NULL));
+	OK(choir_predict(comm, paper->collective, count, paper->dtype, CHOIR_OP_SUM, 0, NULL, &seconds, &chosen));
+	if (strcmp(paper->collective, "allreduce") == 0 &&
+	    OK(choir_allreduce(comm, choir_host(in), choir_host(out), count, paper->dtype, CHOIR_OP_SUM, NULL,
+	                       &event)) &&
+	    OK(choir_event_wait(event, -1)))
+		taken = choir_event_algorithm(event);
+	else
+		taken = chosen;
+	if (strcmp(chosen, wanted.algorithm) != 0 || strcmp(taken, wanted.algorithm) != 0)
+		world_fail(world, rank, "%s of %zu %s, %d a node: %s foreseen, %s taken, %s on paper",
+		           paper->collective, count, choir_dtype_name(paper->dtype), paper->ranks_per_node, chosen,
+		           taken, wanted.algorithm);
+	choir_event_release(event);
+	free(in);
+	free(out);
+}
+
+/* A comm that keeps the order: what choir_plan_options says of the same case. */
+static void in_order_as_on_paper(struct world *world, int rank, choir_comm *comm, void *ranks_per_node)
+{
+	static const char *const names[] = { "allreduce", "reduce", "reduce_scatter", "scan", "exscan", "allgather" };
+	static const choir_dtype dtypes[] = { CHOIR_F32, CHOIR_F16, CHOIR_I32 };
+	static const size_t counts[] = { 1, 300, 20000, 300000 };
+
+	for (int i = 0; i < 6 * 3 * 4; i++) {
+		choir_plan_options paper = CHOIR_PLAN_OPTIONS_INIT;
+		size_t count = counts[i / 18];
+
+		paper.collective = names[i % 6];
+		paper.dtype = dtypes[i / 6 % 3];
+		paper.ranks = world->n;
+		paper.ranks_per_node = *(int *)ranks_per_node;
+		paper.bytes = count * choir_dtype_bytes(paper.dtype);
+		paper.shared = paper.ranks_per_node == world->n;
+		paper.order_ranks = 1;
+		same_choice(world, rank, comm, &paper, count);
+	}
+}
+
+static void test_order_on_paper(void **state)
+{
+	static int per_node[] = { 1, 2, 8 };
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+
+	(void)state;
+	config.deadline_ms = 30000;
+	config.options = "order=ranks";
+	for (int i = 0; i < 3; i++) {
+		config.ranks_per_node = per_node[i];
+		world_run(8, &config, in_order_as_on_paper, &per_node[i]);
+	}
+}
+
 static void test_rank_order(void **state)
 {
 	(void)state;
@@ -153,7 +217,8 @@ static void test_rules(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_paper), cmocka_unit_test(test_grows),
-		                            cmocka_unit_test(test_rank_order), cmocka_unit_test(test_rules) };
+		                            cmocka_unit_test(test_rank_order), cmocka_unit_test(test_rules),
+		                            cmocka_unit_test(test_order_on_paper) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();

@@ -46,6 +46,12 @@ static int read_ranks(const char *text, struct args *out)
 	return -1;
 }
 
+static int read_order(const char *text, int *order_ranks)
+{
+	*order_ranks = text != NULL && strcmp(text, "ranks") == 0;
+	return text == NULL || *order_ranks || strcmp(text, "any") == 0 ? -1 : wrong("--order", text, "ranks or any");
+}
+
 static int read_texts(const struct args_texts *texts, struct args *out)
 {
 	int status = read_ranks(texts->ranks != NULL ? texts->ranks : "2", out);
@@ -61,6 +67,8 @@ static int read_texts(const struct args_texts *texts, struct args *out)
 		status = read_size("--message", texts->message, &out->options.message_bytes);
 	if (status < 0 && texts->dtype != NULL && choir_dtype_parse(texts->dtype, &out->options.dtype) != CHOIR_SUCCESS)
 		status = args_fail(CHOIR_ARGUMENT);
+	if (status < 0)
+		status = read_order(texts->order, &out->options.order_ranks);
 	return status;
 }
 
@@ -115,6 +123,7 @@ static const struct flag table[] = {
 	GIVEN("shared", shared, "the ranks of the node reach each other's buffers"),
 	TEXT(0, "slot", texts.slot, "bytes of a slot of the arena", "SIZE"),
 	TEXT(0, "message", texts.message, "bytes of the longest message", "SIZE"),
+	TEXT(0, "order", texts.order, "ranks: reductions are folded in rank order (any)", "ORDER"),
 	INT('r', "rank", rank, "print this rank's plan only", "RANK"),
 	GIVEN("dot", texts.dot, "print a Graphviz graph"),
 	GIVEN("check", texts.check, "prove the plans of all ranks; exit status 1 if they are wrong"),

@@ -12,7 +12,7 @@ enum mode { MODE_PRINT, MODE_CHECK, MODE_PREDICT, MODE_COMPARE, MODE_LIST };
 
 /* Flags that are read after flags_parse; NULL = not given. */
 struct args_texts {
-	const char *ranks, *bytes, *end, *dtype, *slot, *message;
+	const char *ranks, *bytes, *end, *dtype, *slot, *message, *order;
 	bool check, predict, compare, list, dot;
 };
 
