@@ -84,6 +84,6 @@ int main(int argc, char **argv)
 		choir_ok(choir_comm_destroy(comms[rank]), "choir_comm_destroy");
 		choir_device_destroy(devices[rank]);
 	}
-	printf("%d ranks in one thread, %d elements each: %d wrong\n", n, COUNT, wrong);
+	printf("%d rank%s in one thread, %d elements each: %d wrong\n", n, n == 1 ? "" : "s", COUNT, wrong);
 	return wrong != 0;
 }

@@ -7,6 +7,8 @@
 #include "algo/build.h"
 #include "api/counts.h"
 
+#include "base/plural.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -129,8 +131,8 @@ static choir_status gathered(struct alltoallv *a, struct script_turn *turn)
 
 			if (sent != expected)
 				return error_set(CHOIR_MISMATCH,
-				                 "rank %zu sends %llu elements to rank %zu, which expects %llu of it",
-				                 from, (unsigned long long)(sent / elem), to,
+				                 "rank %zu sends %llu element%s to rank %zu, which expects %llu of it",
+				                 from, (unsigned long long)(sent / elem), plural(sent / elem), to,
 				                 (unsigned long long)(expected / elem));
 			a->matrix[from * n + to] = sent;
 			a->send_off[from * n + to] = says(a, from, OFFSETS, to);

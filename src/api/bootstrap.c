@@ -6,6 +6,8 @@
 #include "node/cache.h"
 #include "node/process_id.h"
 
+#include "base/plural.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -128,9 +130,10 @@ static choir_status gather_processes(struct bootstrap *b, choir_status *ready_p)
 			return error_set(CHOIR_MISMATCH, "%s: process %d is of another version of choir", b->join->call,
 			                 p);
 		if (b->processes[p].ranks_per_node != mine->ranks_per_node)
-			return error_set(CHOIR_MISMATCH, "%s: %s wants %d ranks per node, %s %d", b->join->call,
+			return error_set(CHOIR_MISMATCH, "%s: %s wants %d rank%s per node, %s %d", b->join->call,
 			                 bootstrap_name(b, p, theirs), (int)b->processes[p].ranks_per_node,
-			                 bootstrap_name(b, b->me, ours), (int)mine->ranks_per_node);
+			                 plural(b->processes[p].ranks_per_node), bootstrap_name(b, b->me, ours),
+			                 (int)mine->ranks_per_node);
 		if (b->processes[p].keyed != mine->keyed)
 			return error_set(CHOIR_MISMATCH, "%s: %s wants %s comm, %s %s", b->join->call,
 			                 bootstrap_name(b, p, theirs), b->processes[p].keyed ? "a keyed" : "an ordered",

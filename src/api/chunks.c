@@ -6,6 +6,8 @@
 #include "api/local_calls.h"
 #include "api/vector_calls.h"
 
+#include "base/plural.h"
+
 #include <stdlib.h>
 
 /* The chunks by rank, as the v forms take them. */
@@ -53,8 +55,8 @@ static choir_status find_holders(const char *name, const choir_chunks *chunks, i
 		size_t index = chunks->chunks[i].index;
 
 		if (index >= chunks->n)
-			return error_set(CHOIR_ARGUMENT, "%s: chunks[%zu].index is %zu; there are %zu chunks", name, i,
-			                 index, chunks->n);
+			return error_set(CHOIR_ARGUMENT, "%s: chunks[%zu].index is %zu of %zu chunk%s", name, i, index,
+			                 chunks->n, plural(chunks->n));
 		if (holder_of[index] >= 0)
 			return error_set(CHOIR_ARGUMENT, "%s: chunks[%d] and chunks[%zu] both have index %zu", name,
 			                 holder_of[index], i, index);
@@ -79,11 +81,12 @@ static choir_status follow_each_other(const char *name, const choir_chunks *chun
 			                 "before it ends at %zu",
 			                 name, index, holder_of[index], chunk->offset, end);
 		if (chunk->count > chunks->count - end)
-			return error_set(CHOIR_ARGUMENT,
-			                 "%s: the chunk with index %zu (chunks[%d]) has %zu elements, but only %zu of "
-			                 "%zu are left",
-			                 name, index, holder_of[index], chunk->count, chunks->count - end,
-			                 chunks->count);
+			return error_set(
+			    CHOIR_ARGUMENT,
+			    "%s: the chunk with index %zu (chunks[%d]) has %zu element%s, and the tensor has "
+			    "%zu of %zu left",
+			    name, index, holder_of[index], chunk->count, plural(chunk->count), chunks->count - end,
+			    chunks->count);
 		end += chunk->count;
 	}
 	if (end != chunks->count)
@@ -104,8 +107,8 @@ static choir_status make_blocks(const struct local_call *local, const choir_chun
 	size_t n = (size_t)local->n;
 
 	if (chunks->n != n)
-		return error_set(CHOIR_ARGUMENT, "%s: chunks->n is %zu, but '%s' has %zu ranks", local->name, chunks->n,
-		                 local->comms[0]->name, n);
+		return error_set(CHOIR_ARGUMENT, "%s: chunks->n is %zu, but '%s' has %zu rank%s", local->name,
+		                 chunks->n, local->comms[0]->name, n, plural(n));
 	blocks->counts = calloc(n, sizeof *blocks->counts);
 	blocks->offsets = calloc(n, sizeof *blocks->offsets);
 	blocks->holder_of = calloc(n, sizeof *blocks->holder_of);
@@ -210,7 +213,8 @@ choir_status choir_chunks_concat(int n_local, choir_comm *const *comms, const ch
 	struct chunks_call c = { chunks, &recv, CHOIR_OP_SUM, holder, prepare_concat };
 
 	if (holder < 0 || holder >= n_local)
-		return call_named(error_set(CHOIR_ARGUMENT, "%s: holder is %d of %d comms", name, holder, n_local),
-		                  call);
+		return call_named(
+		    error_set(CHOIR_ARGUMENT, "%s: holder is %d of %d comm%s", name, holder, n_local, plural(n_local)),
+		    call);
 	return run(name, n_local, comms, &c, call, event_p);
 }

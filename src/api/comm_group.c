@@ -3,6 +3,7 @@
 #include "api/split.h"
 
 #include "base/config.h"
+#include "base/plural.h"
 
 #include <choir/group.h>
 #include <ctype.h>
@@ -66,8 +67,8 @@ static choir_status complete(const char *call, const choir_comm *comm, choir_com
 
 	if (group->type == CHOIR_COMM_GROUP_ALL) {
 		if (group->size != 0 && group->size != n)
-			return error_set(CHOIR_ARGUMENT, "%s: a group of type all has all %d ranks of '%s', not %d",
-			                 call, n, comm->name, group->size);
+			return error_set(CHOIR_ARGUMENT, "%s: a group of type all has all %d rank%s of '%s', not %d",
+			                 call, n, plural(n), comm->name, group->size);
 		group->size = n;
 		group->stride = 1;
 		return CHOIR_SUCCESS;
@@ -75,16 +76,16 @@ static choir_status complete(const char *call, const choir_comm *comm, choir_com
 	if (group->size == 0)
 		TRY(default_size(call, comm, group->type, &group->size));
 	if (n % group->size != 0)
-		return error_set(CHOIR_ARGUMENT, "%s: %s groups of %d ranks do not divide the %d ranks of '%s'", call,
-		                 type_names[group->type], group->size, n, comm->name);
+		return error_set(CHOIR_ARGUMENT, "%s: %s groups of %d ranks do not divide the %d rank%s of '%s'", call,
+		                 type_names[group->type], group->size, n, plural(n), comm->name);
 	if (group->stride <= 1)
 		group->stride = group->type == CHOIR_COMM_GROUP_ORTHOGONAL ? n / group->size : 1;
 	if (n / group->size % group->stride != 0)
 		return error_set(CHOIR_ARGUMENT,
-		                 "%s: %s groups of %d ranks, %d apart, take %lld ranks at a time, which do not divide "
-		                 "the %d ranks of '%s'",
-		                 call, type_names[group->type], group->size, group->stride,
-		                 (long long)group->size * group->stride, n, comm->name);
+		                 "%s: %s groups of %d rank%s, %d apart, take %lld ranks at a time, which do not divide "
+		                 "the %d rank%s of '%s'",
+		                 call, type_names[group->type], group->size, plural(group->size), group->stride,
+		                 (long long)group->size * group->stride, n, plural(n), comm->name);
 	return CHOIR_SUCCESS;
 }
 

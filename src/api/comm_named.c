@@ -7,6 +7,7 @@
 #include "api/split.h"
 #include "base/config.h"
 #include "base/fork_lock.h"
+#include "base/plural.h"
 
 #include <choir/group.h>
 #include <stdio.h>
@@ -59,7 +60,7 @@ void named_forget(const choir_comm *comm)
 
 static void list_members(const int *ranks, int n_ranks, char *text, size_t bytes)
 {
-	int at = snprintf(text, bytes, "rank%s", n_ranks == 1 ? "" : "s");
+	int at = snprintf(text, bytes, "rank%s", plural(n_ranks));
 
 	for (int i = 0; i < n_ranks && at > 0; i++) {
 		if ((size_t)at + 32 >= bytes) {
@@ -129,15 +130,15 @@ static choir_status check_ranks(const char *call, const choir_comm *parent, cons
 	choir_status st = CHOIR_SUCCESS;
 
 	if (n_ranks < 1 || n_ranks > parent->n)
-		return error_set(CHOIR_ARGUMENT, "%s: group '%s': n_ranks is %d, but '%s' has %d ranks", call, name,
-		                 n_ranks, parent->name, parent->n);
+		return error_set(CHOIR_ARGUMENT, "%s: group '%s': n_ranks is %d, but '%s' has %d rank%s", call, name,
+		                 n_ranks, parent->name, parent->n, plural(parent->n));
 	seen = calloc((size_t)parent->n, sizeof *seen);
 	if (seen == NULL)
 		return error_no_memory("members of a group", (size_t)parent->n);
 	for (int i = 0; i < n_ranks && st == CHOIR_SUCCESS; i++) {
 		if (ranks[i] < 0 || ranks[i] >= parent->n)
-			st = error_set(CHOIR_ARGUMENT, "%s: group '%s': ranks[%d] is %d, but '%s' has %d ranks", call,
-			               name, i, ranks[i], parent->name, parent->n);
+			st = error_set(CHOIR_ARGUMENT, "%s: group '%s': ranks[%d] is %d, but '%s' has %d rank%s", call,
+			               name, i, ranks[i], parent->name, parent->n, plural(parent->n));
 		else if (seen[ranks[i]])
 			st = error_set(CHOIR_ARGUMENT, "%s: group '%s': rank %d is twice in the list", call, name,
 			               ranks[i]);

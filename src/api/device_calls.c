@@ -4,6 +4,7 @@
 
 #include "api/device_comm.h"
 #include "base/dtype.h"
+#include "base/plural.h"
 #include "base/user_op.h"
 #include "exec/record.h"
 
@@ -150,8 +151,9 @@ choir_status choir_select_top(choir_device *device, choir_buffer from, size_t co
 
 	TRY(call_named(check_selection(&todo, device), call));
 	if (k > count)
-		return call_named(error_set(CHOIR_ARGUMENT, "choir_select_top: k is %zu of %zu elements", k, count),
-		                  call);
+		return call_named(
+		    error_set(CHOIR_ARGUMENT, "choir_select_top: k is %zu of %zu element%s", k, count, plural(count)),
+		    call);
 	return start(device, &todo, call, event_p);
 }
 

@@ -4,6 +4,8 @@
 
 #include "algo/pattern_order.h"
 
+#include "base/plural.h"
+
 #include <string.h>
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
@@ -116,10 +118,10 @@ static choir_status by_way(const char *call, const struct dense_options *options
 		return CHOIR_SUCCESS;
 	found = named == NULL ? first_that_way(options, in) : NULL;
 	if (found == NULL && !options->way_of_comm)
-		return error_set(CHOIR_ARGUMENT,
-		                 "%s: option %s: %s on %d ranks of %d nodes cannot be done that way%s%s", call,
-		                 options->way_key, collective_name(in->collective), in->layout->n, in->layout->n_nodes,
-		                 named != NULL ? " by " : "", named != NULL ? named->name : "");
+		return error_set(
+		    CHOIR_ARGUMENT, "%s: option %s: %s on %d ranks of %d node%s cannot be done that way%s%s", call,
+		    options->way_key, collective_name(in->collective), in->layout->n, in->layout->n_nodes,
+		    plural(in->layout->n_nodes), named != NULL ? " by " : "", named != NULL ? named->name : "");
 	if (found != NULL)
 		*chosen = found;
 	return CHOIR_SUCCESS;

@@ -8,6 +8,7 @@
 #include "api/rules_file.h"
 #include "base/arithmetic.h"
 #include "base/error.h"
+#include "base/plural.h"
 #include "exec/layout.h"
 #include "exec/slot_ring.h"
 #include "plan/plan_check.h"
@@ -33,10 +34,10 @@ static choir_status read_options(const char *call, const choir_plan_options *giv
 	if (choir_dtype_bytes(o.dtype) == 0)
 		return error_set(CHOIR_ARGUMENT, "%s: no data type has number %d", call, (int)o.dtype);
 	if (o.bytes % choir_dtype_bytes(o.dtype) != 0 || o.bytes > SIZE_MAX / 2 / (size_t)o.ranks)
-		return error_set(CHOIR_ARGUMENT, "%s: %zu bytes of %s on %d ranks", call, o.bytes,
-		                 choir_dtype_name(o.dtype), o.ranks);
+		return error_set(CHOIR_ARGUMENT, "%s: %zu byte%s of %s on %d rank%s", call, o.bytes, plural(o.bytes),
+		                 choir_dtype_name(o.dtype), o.ranks, plural(o.ranks));
 	if (o.root < 0 || o.root >= o.ranks)
-		return error_set(CHOIR_ARGUMENT, "%s: root is %d of %d ranks", call, o.root, o.ranks);
+		return error_set(CHOIR_ARGUMENT, "%s: root is %d of %d rank%s", call, o.root, o.ranks, plural(o.ranks));
 	if (o.shared && (o.staged || o.ranks_per_node < o.ranks))
 		return error_set(CHOIR_ARGUMENT, "%s: shared buffers are for ranks of one node, and not staged", call);
 	if (o.order_ranks != 0 && o.order_ranks != 1)

@@ -5,6 +5,7 @@
 
 #include "algo/outcome.h"
 #include "base/error.h"
+#include "base/plural.h"
 #include "plan/plan_cost.h"
 
 #include <stdio.h>
@@ -51,9 +52,10 @@ static choir_status report(const struct plan_case *c, const struct plan_case_tea
 		for (uint32_t i = 0; i < t->plans[r].n_steps; i++)
 			messages += t->plans[r].steps[i].kind == PLAN_SEND_MSG;
 	}
-	if (asprintf(&text, "%s by %s, %d ranks on %d nodes, %zu bytes: %llu steps, %llu messages: right",
-	             c->options.collective, c->algorithm->name, t->n, c->layout.n_nodes, c->options.bytes,
-	             (unsigned long long)steps, (unsigned long long)messages) < 0)
+	if (asprintf(&text, "%s by %s, %d rank%s on %d node%s, %zu byte%s: %llu step%s, %llu message%s: right",
+	             c->options.collective, c->algorithm->name, t->n, plural(t->n), c->layout.n_nodes,
+	             plural(c->layout.n_nodes), c->options.bytes, plural(c->options.bytes), (unsigned long long)steps,
+	             plural(steps), (unsigned long long)messages, plural(messages)) < 0)
 		return error_no_memory("a report", 256);
 	*report_p = text;
 	return CHOIR_SUCCESS;

@@ -2,6 +2,8 @@
 /* choir_comm_split_start and choir_comm_create_group_start. */
 #include "api/started.h"
 
+#include "base/plural.h"
+
 #include <choir/group.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,8 +92,8 @@ choir_status choir_comm_create_group_start(choir_comm *parent, const char *name,
 		return error_set(CHOIR_ARGUMENT, "%s: null argument", call);
 	TRY(call_check_comm(call, parent));
 	if (n_ranks < 1 || n_ranks > parent->n)
-		return error_set(CHOIR_ARGUMENT, "%s: group '%s': n_ranks is %d, but '%s' has %d ranks", call, name,
-		                 n_ranks, parent->name, parent->n);
+		return error_set(CHOIR_ARGUMENT, "%s: group '%s': n_ranks is %d, but '%s' has %d rank%s", call, name,
+		                 n_ranks, parent->name, parent->n, plural(parent->n));
 	bytes = (size_t)n_ranks * sizeof *ranks;
 	start.name = strdup(name);
 	start.ranks = malloc(bytes);

@@ -5,6 +5,7 @@
 #include "api/call.h"
 #include "base/arithmetic.h"
 #include "base/kept_error.h"
+#include "base/plural.h"
 #include "exec/symmetric.h"
 
 #include <stdlib.h>
@@ -106,14 +107,15 @@ static choir_status check_offers(const struct allotment *a)
 		const struct offer *theirs = &a->all[rank];
 
 		if (theirs->bytes != mine->bytes || theirs->registers != mine->registers)
-			return error_set(
-			    CHOIR_MISMATCH, "%s: rank %d %s %llu bytes, rank %d %s %llu", a->call, a->comms[0]->rank,
-			    mine->registers ? "registers" : "asks for", (unsigned long long)mine->bytes, rank,
-			    theirs->registers ? "registers" : "asks for", (unsigned long long)theirs->bytes);
+			return error_set(CHOIR_MISMATCH, "%s: rank %d %s %llu byte%s, rank %d %s %llu", a->call,
+			                 a->comms[0]->rank, mine->registers ? "registers" : "asks for",
+			                 (unsigned long long)mine->bytes, plural(mine->bytes), rank,
+			                 theirs->registers ? "registers" : "asks for",
+			                 (unsigned long long)theirs->bytes);
 		if (theirs->status != CHOIR_SUCCESS)
 			return error_set((choir_status)theirs->status,
-			                 "%s: rank %d has no memory of %llu bytes that others can map", a->call, rank,
-			                 (unsigned long long)theirs->bytes);
+			                 "%s: rank %d has no memory of %llu byte%s that others can map", a->call, rank,
+			                 (unsigned long long)theirs->bytes, plural(theirs->bytes));
 	}
 	return CHOIR_SUCCESS;
 }

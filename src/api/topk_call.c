@@ -5,6 +5,8 @@
 
 #include "topk/algorithm.h"
 
+#include "base/plural.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,15 +77,15 @@ static choir_status check_tensors(const struct topk_args *args, const struct top
 		if (tensor->count > left)
 			return error_set(CHOIR_ARGUMENT,
 			                 "%s: with tensor %zu the tensors are more than the %" PRIu64
-			                 " elements of the state",
-			                 args->function, i, settings->types.n);
+			                 " element%s of the state",
+			                 args->function, i, settings->types.n, plural(settings->types.n));
 		left -= tensor->count;
 		dense |= is_given(tensor->recv);
 	}
 	if (left > 0)
-		return error_set(CHOIR_ARGUMENT,
-		                 "%s: the tensors are %" PRIu64 " of the %" PRIu64 " elements of the state",
-		                 args->function, settings->types.n - left, settings->types.n);
+		return error_set(
+		    CHOIR_ARGUMENT, "%s: the tensors are %" PRIu64 " of the %" PRIu64 " element%s of the state",
+		    args->function, settings->types.n - left, settings->types.n, plural(settings->types.n));
 	if (!dense && !wants_pairs(args->out))
 		return error_set(CHOIR_ARGUMENT, "%s: neither a dense result nor pairs are asked for", args->function);
 	return CHOIR_SUCCESS;

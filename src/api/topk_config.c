@@ -3,6 +3,8 @@
 
 #include "topk/algorithm.h"
 
+#include "base/plural.h"
+
 #include <math.h>
 
 enum { SENDS_IN_FLIGHT = 4 }; /* unless the config says otherwise */
@@ -22,8 +24,8 @@ static choir_status check_numbers(const choir_topk_config *config)
 	if (config->density != 0 && !is_density(config->density))
 		return bad_number("density", config->density);
 	if (config->k > config->count)
-		return error_set(CHOIR_ARGUMENT, "choir_topk_create: k is %zu of %zu elements", config->k,
-		                 config->count);
+		return error_set(CHOIR_ARGUMENT, "choir_topk_create: k is %zu of %zu element%s", config->k,
+		                 config->count, plural(config->count));
 	if (config->n_densities > 0 && (config->densities == NULL || config->calls_per_density == 0))
 		return error_set(CHOIR_ARGUMENT, "choir_topk_create: n_densities is %zu without %s",
 		                 config->n_densities, config->densities == NULL ? "densities" : "calls_per_density");

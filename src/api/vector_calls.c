@@ -8,6 +8,8 @@
 #include "api/start.h"
 #include "api/vector.h"
 
+#include "base/plural.h"
+
 /* displacements NULL = one block behind the other.  The caller ends *blocks. */
 static choir_status read(choir_comm *comm, const struct call_key *key, const char *what, const size_t *displacements,
                          struct vector *blocks, struct dense *out)
@@ -57,9 +59,9 @@ static choir_status check_own_count(const choir_comm *comm, const struct call_ke
 
 	if (key->count == key->lists[0][comm->rank])
 		return CHOIR_SUCCESS;
-	return error_set(CHOIR_ARGUMENT, "%s: rank %d %s %zu elements, but %s says %zu", key->form->name, comm->rank,
-	                 sends ? "sends" : "receives", key->count, sends ? "recv_counts" : "send_counts",
-	                 key->lists[0][comm->rank]);
+	return error_set(CHOIR_ARGUMENT, "%s: rank %d %s %zu element%s, but %s says %zu", key->form->name, comm->rank,
+	                 sends ? "sends" : "receives", key->count, plural(key->count),
+	                 sends ? "recv_counts" : "send_counts", key->lists[0][comm->rank]);
 }
 
 static choir_status prepare_allgatherv(choir_comm *comm, const struct call_key *key, const choir_call *call,

@@ -2,6 +2,8 @@
 /* Chooses the device of a rank for choir_device_create_default. */
 #include "dev/dev.h"
 
+#include "base/plural.h"
+
 #include <ctype.h>
 #include <stdlib.h>
 #include <stdio.h>
@@ -72,11 +74,11 @@ static choir_status choose_by_number(const struct candidates *all, unsigned plat
 	cl_uint n = 0;
 
 	if (platform >= all->n_platforms)
-		return error_set(CHOIR_ARGUMENT, "CHOIR_DEVICE=%u:%u: there are %u platforms", platform, device,
-		                 all->n_platforms);
+		return error_set(CHOIR_ARGUMENT, "CHOIR_DEVICE=%u:%u: the machine has %u platform%s", platform, device,
+		                 all->n_platforms, plural(all->n_platforms));
 	if (clGetDeviceIDs(all->platforms[platform], CL_DEVICE_TYPE_ALL, 256, ids, &n) != CL_SUCCESS || device >= n)
-		return error_set(CHOIR_ARGUMENT, "CHOIR_DEVICE=%u:%u: platform %u has %u devices", platform, device,
-		                 platform, n);
+		return error_set(CHOIR_ARGUMENT, "CHOIR_DEVICE=%u:%u: platform %u has %u device%s", platform, device,
+		                 platform, n, plural(n));
 	*out = ids[device];
 	return CHOIR_SUCCESS;
 }

@@ -2,14 +2,17 @@
 /* Checks a caller's buffer, and finds whether two buffers overlap. */
 #include "dev/device_impl.h"
 
+#include "base/plural.h"
+
 #include <string.h>
 
 static choir_status check_fits(const char *role, uint64_t size, uint64_t offset, uint64_t bytes)
 {
 	if (offset > size || bytes > size - offset)
 		return error_set(CHOIR_ARGUMENT,
-		                 "%s buffer: %llu bytes from offset %llu do not fit into its %llu bytes", role,
-		                 (unsigned long long)bytes, (unsigned long long)offset, (unsigned long long)size);
+		                 "%s buffer: a range of %llu byte%s from offset %llu does not fit into its %llu byte%s",
+		                 role, (unsigned long long)bytes, plural(bytes), (unsigned long long)offset,
+		                 (unsigned long long)size, plural(size));
 	return CHOIR_SUCCESS;
 }
 
@@ -64,9 +67,10 @@ static choir_status range_pointer(const char *role, choir_buffer buffer, uint64_
 	uintptr_t start = (uintptr_t)buffer.base;
 
 	if (buffer.offset_bytes > UINTPTR_MAX - start || bytes > UINTPTR_MAX - start - buffer.offset_bytes)
-		return error_set(CHOIR_ARGUMENT,
-		                 "%s buffer: %llu bytes from offset %zu run past the end of the address space", role,
-		                 (unsigned long long)bytes, buffer.offset_bytes);
+		return error_set(
+		    CHOIR_ARGUMENT,
+		    "%s buffer: a range of %llu byte%s from offset %zu runs past the end of the address space", role,
+		    (unsigned long long)bytes, plural(bytes), buffer.offset_bytes);
 	return check_aligned(role, "address", start + buffer.offset_bytes, elem_bytes);
 }
 
@@ -96,8 +100,8 @@ choir_status dev_range(choir_device *device, const char *role, choir_buffer buff
 	if (bytes == 0)
 		return CHOIR_SUCCESS;
 	if (buffer.kind == CHOIR_BUFFER_NONE)
-		return error_set(CHOIR_ARGUMENT, "%s buffer: none is given, but the call needs %llu bytes", role,
-		                 (unsigned long long)bytes);
+		return error_set(CHOIR_ARGUMENT, "%s buffer: none is given, but the call needs %llu byte%s", role,
+		                 (unsigned long long)bytes, plural(bytes));
 	if ((unsigned)buffer.kind > CHOIR_BUFFER_USM)
 		return error_set(CHOIR_ARGUMENT, "%s buffer: %d is no kind of buffer", role, (int)buffer.kind);
 	if (buffer.base == NULL)

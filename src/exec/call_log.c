@@ -4,6 +4,7 @@
 #include "exec/record.h"
 
 #include "base/log.h"
+#include "base/plural.h"
 #include "base/wait.h"
 
 #include <stdio.h>
@@ -31,7 +32,7 @@ void call_log(struct run *run, const char *path)
 		snprintf(detail, sizeof detail, " %s rank %d", run->bound.pair_sends ? "to" : "from",
 		         run->bound.pair_peer);
 	else if (rows != 0)
-		snprintf(detail, sizeof detail, ", %llu rows of %llu", (unsigned long long)rows,
+		snprintf(detail, sizeof detail, ", %llu row%s of %llu", (unsigned long long)rows, plural(rows),
 		         (unsigned long long)(run->bound.my_count / rows));
 	if (by[0] == '\0' || says_algorithm(called, by))
 		log_text(LOG_DEBUG, "%s: rank %d: %s%s, %s: %s after %.1f us", run->comm->name, run->comm->rank, called,

@@ -5,6 +5,8 @@
 #include "exec/record.h"
 #include "exec/relatives.h"
 
+#include "base/plural.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,7 +77,8 @@ static void describe_last(const struct gone *gone, char *text, size_t bytes)
 	else if (gone->told.calls == 0)
 		snprintf(text, bytes, "before its first collective call");
 	else
-		snprintf(text, bytes, "after %llu collective calls", (unsigned long long)gone->told.calls);
+		snprintf(text, bytes, "after %llu collective call%s", (unsigned long long)gone->told.calls,
+		         plural(gone->told.calls));
 }
 
 choir_status gone_failure(const struct gone *gone, char *text, size_t bytes)
@@ -200,7 +203,7 @@ static void say_last_call(const struct choir_comm *comm, int rank, char *text, s
 		snprintf(text, bytes, "; its last collective call was %s",
 		         record_describe(&last, calls - 1, "", called, sizeof called));
 	else
-		snprintf(text, bytes, "; it has made %llu collective calls", (unsigned long long)calls);
+		snprintf(text, bytes, "; it has made %llu collective call%s", (unsigned long long)calls, plural(calls));
 }
 
 choir_status gone_dead_error(const struct run *run, int rank, const char *what)

@@ -2,6 +2,7 @@
 #include "exec/late.h"
 
 #include "base/arithmetic.h"
+#include "base/plural.h"
 #include "exec/liveness.h"
 #include "exec/p2p.h"
 #include "exec/record.h"
@@ -107,7 +108,7 @@ static void say_known(const struct run *run, int rank, int64_t now, double secon
 	if (!liveness_calls(run->comm, rank, &calls))
 		snprintf(text, bytes, " (nothing was heard from it)");
 	else if (is_absent(run, rank))
-		snprintf(text, bytes, " (it has made %llu calls)", (unsigned long long)calls);
+		snprintf(text, bytes, " (it has made %llu call%s)", (unsigned long long)calls, plural(calls));
 	else if (is_silent(run, rank, now))
 		snprintf(text, bytes, " (it has given no sign for %.1f s)", silence < seconds ? silence : seconds);
 }

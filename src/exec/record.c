@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "exec/record.h"
 
+#include "base/plural.h"
 #include "base/user_op.h"
 #include "exec/lane.h"
 
@@ -69,9 +70,10 @@ const char *record_describe(const struct call_record *record, uint64_t key, cons
 		snprintf(text, bytes, "send/recv #%s (%llu x %s)", number, (unsigned long long)record->count,
 		         choir_dtype_name(record->dtype));
 	else if (record->flags & RECORD_OF_LIST)
-		snprintf(text, bytes, "%s of %d tensors #%s (list %08x: %llu x %s%s, %.24s%s)", function,
-		         (int)record->n_tensors, number, (unsigned)record->hash, (unsigned long long)record->count,
-		         choir_dtype_name(record->dtype), op, record->algorithm, order);
+		snprintf(text, bytes, "%s of %d tensor%s #%s (list %08x: %llu x %s%s, %.24s%s)", function,
+		         (int)record->n_tensors, plural(record->n_tensors), number, (unsigned)record->hash,
+		         (unsigned long long)record->count, choir_dtype_name(record->dtype), op, record->algorithm,
+		         order);
 	else if (record->collective < N_COLLECTIVES &&
 	         collective_has((enum collective)record->collective, TRAIT_ROOTED))
 		snprintf(text, bytes, "%s #%s (%llu x %s%s, root %d, %.24s%s)", function, number,

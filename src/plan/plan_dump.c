@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "plan/plan.h"
 
+#include "base/plural.h"
+
 #include <inttypes.h>
 
 static const char *const kind_names[] = {
@@ -100,9 +102,9 @@ static void dump_step(const struct plan *plan, const struct plan_step *step, FIL
 
 void plan_dump(const struct plan *plan, FILE *out)
 {
-	fprintf(out, "plan %s: %" PRIu32 " steps, scratch %" PRIu64 " B, slot %" PRIu64 " B, phases %" PRIu32 "\n",
-	        plan->algorithm ? plan->algorithm : "?", plan->n_steps, plan->scratch_bytes, plan->slot_bytes,
-	        plan->last_phase);
+	fprintf(out, "plan %s: %" PRIu32 " step%s, scratch %" PRIu64 " B, slot %" PRIu64 " B, phases %" PRIu32 "\n",
+	        plan->algorithm ? plan->algorithm : "?", plan->n_steps, plural(plan->n_steps), plan->scratch_bytes,
+	        plan->slot_bytes, plan->last_phase);
 	for (uint32_t i = 0; i < plan->n_steps; i++) {
 		const struct plan_step *step = &plan->steps[i];
 

@@ -2,6 +2,7 @@
 #include "plan/plan_team.h"
 
 #include "base/error.h"
+#include "base/plural.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -50,6 +51,6 @@ choir_status plan_team_wrong(const struct plan_team *team, int rank, uint32_t st
 	va_start(args, format);
 	vsnprintf(what, sizeof what, format, args);
 	va_end(args);
-	return error_set(CHOIR_MISMATCH, "%s, %d ranks: rank %d%s: %s", plan->algorithm ? plan->algorithm : "?",
-	                 team->n, rank, where, what);
+	return error_set(CHOIR_MISMATCH, "%s, %d rank%s: rank %d%s: %s", plan->algorithm ? plan->algorithm : "?",
+	                 team->n, plural(team->n), rank, where, what);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The choice of the method of a call, and of the regions that ranks own. */
 #include "base/log.h"
+#include "base/plural.h"
 #include "sparse/region.h"
 #include "sparse/state.h"
 
@@ -22,15 +23,16 @@ static void tell_choice(struct sparse *sparse, const struct cost *cost, const st
 	stats->pairs_placed = choice->work.merged;
 	stats->bytes_folded = choice->work.folded;
 	log_text(LOG_DEBUG,
-	         "sparse_allreduce: %s%s, %.0f us predicted (%s): %d ranks, %" PRIu64 " pairs (%" PRIu64
+	         "sparse_allreduce: %s%s, %.0f us predicted (%s): %d rank%s, %" PRIu64 " pair%s (%" PRIu64
 	         " at most, %.0f different%s)"
 	         " of width %" PRIu64 ", indices %" PRId64 " to %" PRId64,
 	         choice->method->name,
 	         facts->algorithm >= 0 ? " (asked for)"
 	         : choice->kept        ? " (kept)"
 	                               : "",
-	         choice->ns / 1000, stats->link, cost->n, facts->pairs, facts->most, cost->distinct,
-	         facts->growth > 0 ? " as last time" : "", facts->width, facts->range.lo, facts->range.hi);
+	         choice->ns / 1000, stats->link, cost->n, plural(cost->n), facts->pairs, plural(facts->pairs),
+	         facts->most, cost->distinct, facts->growth > 0 ? " as last time" : "", facts->width, facts->range.lo,
+	         facts->range.hi);
 }
 
 /* For more ranks the cost model does without the regions' lengths: one region is a few percent of what a link carries,

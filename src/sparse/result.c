@@ -2,6 +2,8 @@
 #include "sparse/result.h"
 #include "sparse/transfer.h"
 
+#include "base/plural.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -44,9 +46,10 @@ choir_status result_fits(uint64_t ind_needed, uint64_t ind_capacity, uint64_t va
 	if (ind_needed <= ind_capacity && val_needed <= val_capacity)
 		return CHOIR_SUCCESS;
 	return error_set(CHOIR_CAPACITY,
-	                 "sparse_allreduce: the result needs %" PRIu64 " indices and %" PRIu64
-	                 " values, the receive buffers hold %" PRIu64 " and %" PRIu64,
-	                 ind_needed, val_needed, ind_capacity, val_capacity);
+	                 "sparse_allreduce: the result needs %" PRIu64 " %s and %" PRIu64
+	                 " value%s, the receive buffers hold %" PRIu64 " and %" PRIu64,
+	                 ind_needed, ind_needed == 1 ? "index" : "indices", val_needed, plural(val_needed),
+	                 ind_capacity, val_capacity);
 }
 
 /* Blocks until the transfer is over. */

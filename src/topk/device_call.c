@@ -5,6 +5,7 @@
 #include "topk/device_call.h"
 
 #include "base/float_control.h"
+#include "base/plural.h"
 #include "base/user_op.h"
 #include "base/wait.h"
 
@@ -31,8 +32,9 @@ choir_status device_call_indices(const struct device_call *call, const void *ind
 
 		if (x < 0 || (uint64_t)x >= rows)
 			return error_set(CHOIR_ARGUMENT,
-			                 "%s: index %" PRId64 " at position %" PRIu64 " is not one of %" PRIu64 " rows",
-			                 call->form->name, x, i, rows);
+			                 "%s: index %" PRId64 " at position %" PRIu64 " is not one of %" PRIu64
+			                 " row%s",
+			                 call->form->name, x, i, rows, plural(rows));
 	}
 	return CHOIR_SUCCESS;
 }
@@ -44,7 +46,8 @@ choir_status device_call_capacity(const struct device_call *call, uint64_t count
 	*call->args.count_p = count;
 	if (count <= room)
 		return CHOIR_SUCCESS;
-	return error_set(CHOIR_CAPACITY, "%s: %" PRIu64 " pairs, and room for %" PRIu64, call->form->name, count, room);
+	return error_set(CHOIR_CAPACITY, "%s: %" PRIu64 " pair%s, and room for %" PRIu64, call->form->name, count,
+	                 plural(count), room);
 }
 
 static choir_status step_deps(struct device_call *call, struct script_turn *turn)

@@ -2,6 +2,8 @@
 /* What ranks tell each other before the exchange, and the errors that it shows on all of them alike. */
 #include "topk/algorithm.h"
 
+#include "base/plural.h"
+
 #include <inttypes.h>
 #include <xxhash.h>
 
@@ -48,8 +50,8 @@ choir_status topk_headers_check(const struct topk_run *run)
 		if (all[r].bad_at != UINT64_MAX)
 			return error_set(CHOIR_ARGUMENT,
 			                 "the index at position %" PRIu64 " of rank %d is not one of %" PRIu64
-			                 " elements",
-			                 all[r].bad_at, r, run->types.n);
+			                 " element%s",
+			                 all[r].bad_at, r, run->types.n, plural(run->types.n));
 		if (run->request.at && run->algorithm->fixed && all[r].selected > run->k)
 			return error_set(CHOIR_ARGUMENT,
 			                 "rank %d gave %" PRIu64

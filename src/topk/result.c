@@ -4,6 +4,7 @@
 #include "topk/vector.h"
 
 #include "base/copy.h"
+#include "base/plural.h"
 #include "kern/convert.h"
 #include "sparse/dense.h"
 
@@ -41,8 +42,8 @@ choir_status topk_result_check_room(struct topk_run *run)
 		uint64_t count = counts[run->headers[r].unreduced != 0];
 
 		if (count > run->headers[r].room)
-			st = error_set(CHOIR_CAPACITY, "%" PRIu64 " pairs, and rank %d has room for %" PRIu64, count, r,
-			               run->headers[r].room);
+			st = error_set(CHOIR_CAPACITY, "%" PRIu64 " pair%s, and rank %d has room for %" PRIu64, count,
+			               plural(count), r, run->headers[r].room);
 	}
 	return st;
 }

@@ -4,6 +4,8 @@
 
 #include "sparse/dense.h"
 
+#include "base/plural.h"
+
 #include <inttypes.h>
 
 enum { IND, FROM, TO };
@@ -68,11 +70,11 @@ static choir_status check(struct device_call *call, bool *done_p)
 		return range_job_watch(call->range, call->wake, NULL);
 	if (bad < call->args.count)
 		return error_set(CHOIR_ARGUMENT,
-		                 "%s: index %" PRId64 " at position %" PRIu64 " is not one of %" PRIu64 " rows",
-		                 call->form->name, bad_index, bad, call->args.rows);
+		                 "%s: index %" PRId64 " at position %" PRIu64 " is not one of %" PRIu64 " row%s",
+		                 call->form->name, bad_index, bad, call->args.rows, plural(call->args.rows));
 	if ((uint64_t)range.hi >= call->args.rows)
-		return error_set(CHOIR_ARGUMENT, "%s: index %" PRId64 " is not one of %" PRIu64 " rows",
-		                 call->form->name, range.hi, call->args.rows);
+		return error_set(CHOIR_ARGUMENT, "%s: index %" PRId64 " is not one of %" PRIu64 " row%s",
+		                 call->form->name, range.hi, call->args.rows, plural(call->args.rows));
 	return CHOIR_SUCCESS;
 }
 

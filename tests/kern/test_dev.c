@@ -3,6 +3,7 @@
 #include "dev_fixture.h"
 
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,8 +79,10 @@ static void test_environment(void **state)
 
 static void test_default_choice(void **state)
 {
-	char part[8] = "";
+	char part[8] = "", words[48];
 	choir_device *device = NULL;
+	cl_platform_id platform;
+	cl_uint n_platforms, n_devices;
 
 	(void)state;
 	setenv("CHOIR_DEVICE", "0:0", 1);
@@ -92,9 +95,14 @@ static void test_default_choice(void **state)
 	choir_device_destroy(device);
 	device = NULL;
 	setenv("CHOIR_DEVICE", "99:0", 1);
-	assert_fails(choir_device_create_default(0, &device), CHOIR_ARGUMENT, "99");
+	assert_int_equal(clGetPlatformIDs(1, &platform, &n_platforms), CL_SUCCESS);
+	assert_int_equal(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, NULL, &n_devices), CL_SUCCESS);
+	assert_fails(choir_device_create_default(0, &device), CHOIR_ARGUMENT, "99:0: the machine has ");
+	assert_string_equal(strstr(choir_last_error(), " platform"), n_platforms == 1 ? " platform" : " platforms");
 	setenv("CHOIR_DEVICE", "0:99", 1);
-	assert_fails(choir_device_create_default(0, &device), CHOIR_ARGUMENT, "devices");
+	snprintf(words, sizeof words, "platform 0 has %u ", n_devices);
+	assert_fails(choir_device_create_default(0, &device), CHOIR_ARGUMENT, words);
+	assert_string_equal(strstr(choir_last_error(), " device"), n_devices == 1 ? " device" : " devices");
 	setenv("CHOIR_DEVICE", "no such platform", 1);
 	assert_fails(choir_device_create_default(0, &device), CHOIR_ARGUMENT, "no such platform");
 	assert_null(device);

@@ -24,12 +24,12 @@ static void test_range_of_memory(void **state)
 	assert_ok(dev_range(fixture_device, "send", choir_mem(mem, 9999), 0, 8));
 	assert_ok(dev_range(fixture_device, "send", choir_none(), 0, 8));
 	assert_fails(dev_range(fixture_device, "send", choir_mem(mem, 0), 4097, 1), CHOIR_ARGUMENT,
-	             "send buffer: 4097 bytes");
+	             "send buffer: a range of 4097 bytes");
 	assert_fails(dev_range(fixture_device, "recv", choir_mem(mem, 4096), 1, 1), CHOIR_ARGUMENT, "recv buffer");
-	assert_fails(dev_range(fixture_device, "send", choir_mem(mem, 4100), 1, 1), CHOIR_ARGUMENT, "do not fit");
+	assert_fails(dev_range(fixture_device, "send", choir_mem(mem, 4100), 1, 1), CHOIR_ARGUMENT, "does not fit");
 	assert_fails(dev_range(fixture_device, "send", choir_mem(mem, 8), UINT64_MAX - 4, 1), CHOIR_ARGUMENT,
-	             "do not fit");
-	assert_fails(dev_range(fixture_device, "send", choir_mem(mem, SIZE_MAX), 8, 1), CHOIR_ARGUMENT, "do not fit");
+	             "does not fit");
+	assert_fails(dev_range(fixture_device, "send", choir_mem(mem, SIZE_MAX), 8, 1), CHOIR_ARGUMENT, "does not fit");
 	assert_fails(dev_range(fixture_device, "send", choir_mem(mem, 4), 8, 8), CHOIR_ARGUMENT,
 	             "offset 4 is not a multiple");
 	assert_fails(dev_range(fixture_device, "send", choir_mem(mem, 1), 2, 2), CHOIR_ARGUMENT, "not a multiple");

@@ -83,6 +83,17 @@ static void a_wrong_block(void **state)
 	broken_wrong(&w, "cuts an element");
 }
 
+static void a_wrong_step_of_one_rank(void **state)
+{
+	struct check_case c = broken_usual(1, NULL);
+	struct world w;
+
+	(void)state;
+	broken_build(COLLECTIVE_ALLREDUCE, "single", &c, &w);
+	w.plans[0].steps[0].len += 4;
+	broken_wrong(&w, "single, 1 rank: rank 0 step 0 (");
+}
+
 static void a_wrong_message(void **state)
 {
 	struct world w;
@@ -333,7 +344,7 @@ int main(void)
 		cmocka_unit_test(wrong_marks),       cmocka_unit_test(another_order_on_one_rank),
 		cmocka_unit_test(staging),           cmocka_unit_test(flags_that_do_not_come),
 		cmocka_unit_test(most_deps_matter),  cmocka_unit_test(buffers_of_peers),
-		cmocka_unit_test(promises_of_order),
+		cmocka_unit_test(promises_of_order), cmocka_unit_test(a_wrong_step_of_one_rank),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

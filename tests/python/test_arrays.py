@@ -66,7 +66,7 @@ class Taken(unittest.TestCase):
         small = operand(choir.View(np.zeros(6, np.uint8), "float8_e4m3fn"))
         self.assertEqual((small.count, small.dtype), (6, choir.DType.F8E4M3))
         for wrong in ({"count": 17}, {"offset_bytes": 65}):
-            with self.assertRaisesRegex(choir.ArgumentError, "do not fit"):
+            with self.assertRaisesRegex(choir.ArgumentError, "too short for [0-9]+ element"):
                 operand(choir.View(raw, "f32", **wrong))
         with self.assertRaisesRegex(choir.ArgumentError, "count is needed"):
             choir.View(12345, "f32", kind="mem")
@@ -129,9 +129,9 @@ class Refused(unittest.TestCase):
                 (lambda: comm.allreduce(read_only), "cannot be written"),
                 (lambda: comm.allreduce(b"1234"), "cannot be written"),
                 (lambda: comm.allreduce(x, np.zeros(4)), "send is F32, recv is F64"),
-                (lambda: comm.allreduce(x, x[:3]), "recv has 3 elements, 4 are needed"),
+                (lambda: comm.allreduce(x, x[:3]), "recv has 3 elements, the call needs 4"),
                 (lambda: comm.allreduce(x, op="median"), "no operator"),
-                (lambda: comm.allgatherv(x, x, [4, 0]), "2 numbers, the comm 1 ranks"),
+                (lambda: comm.allgatherv(x, x, [4, 0]), "2 numbers, the comm 1 rank"),
                 (lambda: comm.allgatherv(x, x, [-4]), "counts.0. is -4, it must be an integer from 0"),
                 (lambda: comm.allreduce(x, after=object()), "neither an OpenCL queue"),
                 (lambda: comm.broadcast(x, root=3), "no rank 3"),

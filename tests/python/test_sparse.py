@@ -46,7 +46,7 @@ class Sparse(unittest.TestCase):
             memory = np.full(64, 7, np.uint8)
             fixed = np.zeros(6, np.float32)
             fixed.flags.writeable = False
-            for made, sentence in ((memory[:8].view(np.int64), "indices has 1 elements, 6 are needed"),
+            for made, sentence in ((memory[:8].view(np.int64), "indices has 1 element, the call needs 6"),
                                    (np.zeros(6, np.int32), "indices is I32, not I64"),
                                    (fixed, "values cannot be written")):  # fmt: skip
                 name = "float32" if made is fixed else "int64"

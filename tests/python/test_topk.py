@@ -78,7 +78,7 @@ class Pairs(unittest.TestCase):
             (lambda: pairs.select_top(x, 11), "k is 11, the array has 10"),
             (lambda: pairs.select_top(x, 3, out=(np.zeros(3, np.int16), x[:3].copy())), "I32 or I64"),
             (lambda: pairs.select_top(x, 3, out=(np.zeros(3, int), np.zeros(3))), "F32 and F64"),
-            (lambda: pairs.select_top(x, 3, out=(np.zeros(2, int), x[:3].copy())), "3 are needed"),
+            (lambda: pairs.select_top(x, 3, out=(np.zeros(2, int), x[:3].copy())), "needs 3"),
             (lambda: pairs.gather_rows(np.array([0]), x, rows=3), "not 3 rows"),
             (lambda: pairs.intersect(np.array([0]), np.array([0], np.int32)), "I64 and I32"),
             (lambda: pairs.coalesce_rows(np.array([0, 1, 2]), x), "not 3 rows"),

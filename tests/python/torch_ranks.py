@@ -54,7 +54,7 @@ def calls():
         dist.all_gather([torch.zeros(2, 1000) for _ in range(n)], given(r))
         raise AssertionError("a tensor of twice the elements was filled")
     except RuntimeError as error:
-        assert "2000 elements, 1000 are needed" in str(error), error
+        assert "2000 elements, the call needs 1000" in str(error), error
     many = [[torch.zeros(1000), torch.zeros(0), torch.zeros(5, dtype=torch.cfloat)] for _ in range(n)]
     dist.all_gather_coalesced(many, [given(r), torch.zeros(0), torch.complex(given(r, 5), given(r + 1, 5))])
     assert all(torch.equal(many[p][0], given(p)) for p in range(n))

@@ -174,7 +174,7 @@ static void test_bad_chunks(struct world *world)
 	REFUSED(SCATTER(3, set.comms), "index 1|begins at element 3|ends at 4");
 	set.chunk[1].offset = 4;
 	set.chunk[1].count = SIZE_MAX - 1;
-	REFUSED(SCATTER(3, set.comms), "index 1|6 of 10 are left");
+	REFUSED(SCATTER(3, set.comms), "index 1|6 of 10 left");
 	set.chunk[1].count = 4;
 	set.chunks.count = 11;
 	REFUSED(SCATTER(3, set.comms), "the chunks end at element 10 of 11");

@@ -328,7 +328,7 @@ static void differ(struct world *world, int rank, choir_comm *comm, void *by_roo
 	if (st == CHOIR_SUCCESS) /* a rank that waits for nobody */
 		st = choir_barrier(comm, NULL, NULL);
 	IS(st, CHOIR_MISMATCH);
-	CHECK(says(choir_last_error(), "broadcast of 1 tensors"));
+	CHECK(says(choir_last_error(), "broadcast of 1 tensor #"));
 	line_up();
 }
 

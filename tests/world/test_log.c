@@ -106,6 +106,9 @@ static void own_sizes(struct world *world, int rank, choir_comm *comm, void *arg
 		OK(choir_alltoallv(comm, choir_host(x), counts, at, choir_host(y), mine, my_at, CHOIR_F32, NULL, NULL));
 	OK(choir_sparse_allreduce(comm, choir_host(ind), 3, choir_host(x), 6, choir_host(to_ind), &n_ind, choir_host(y),
 	                          &n_val, CHOIR_I32, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL, NULL));
+	n_ind = 8, n_val = 16;
+	OK(choir_sparse_allreduce(comm, choir_host(ind), 1, choir_host(x), 3, choir_host(to_ind), &n_ind, choir_host(y),
+	                          &n_val, CHOIR_I32, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL, NULL));
 }
 
 static void test_own_sizes(void **state)
@@ -116,6 +119,7 @@ static void test_own_sizes(void **state)
 	assert_int_equal(count("(4 x f32, "), wants("debug") ? RANKS * CALLS : 0);
 	assert_int_equal(count("(6 x f32, "), wants("debug") ? RANKS : 0);
 	assert_int_equal(count("), 3 rows of 2"), wants("debug") ? RANKS : 0);
+	assert_int_equal(count("), 1 row of 3"), wants("debug") ? RANKS : 0);
 }
 
 /* Rank 1 calls when the log names it. */

@@ -76,7 +76,7 @@ static void ways(struct world *world, int rank, choir_comm *comm, void *arg)
 	CHECK(same(run_one(world, rank, comm, 0, SHORT, "collectiveImplementation=Syncful"), "oneshot"));
 	CHECK(same(run_one(world, rank, comm, 0, SHORT, "useSynclessCollectives=false"), "oneshot"));
 	SAYS(choir_allreduce(comm, choir_host(&x), choir_host(&y), 1, CHOIR_I32, CHOIR_OP_SUM, &both, NULL),
-	     CHOIR_ARGUMENT, "option collectiveImplementation|1 nodes cannot");
+	     CHOIR_ARGUMENT, "option collectiveImplementation|4 ranks of 1 node cannot");
 }
 
 /* Across nodes allreduce alone has algorithms of both kinds; a send or recv has one way, and does not look. */

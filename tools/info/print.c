@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "info.h"
 
+#include "lib/number.h"
+
 #include <float.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -135,11 +137,11 @@ static void print_ranges(const json_t *row)
 /* shared: what runs where the ranks reach each other's buffers, if that is something else. */
 static void print_table(const json_t *table)
 {
+	json_int_t ranks = json_integer_value(json_object_get(table, "ranks"));
 	size_t i;
 	json_t *row;
 
-	printf("which runs when, in bytes, for %" JSON_INTEGER_FORMAT " ranks",
-	       json_integer_value(json_object_get(table, "ranks")));
+	printf("which runs when, in bytes, for %" JSON_INTEGER_FORMAT " rank%s", ranks, number_plural(ranks));
 	if (json_integer_value(json_object_get(table, "ranks_per_node")) > 0)
 		printf(", %" JSON_INTEGER_FORMAT " a node",
 		       json_integer_value(json_object_get(table, "ranks_per_node")));

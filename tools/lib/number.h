@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* number_bytes: "8", "64K", "1.5M", "2G", an optional B or iB behind.  false, and *out unchanged, if the text is none
  * of it. */
@@ -15,5 +16,11 @@ bool number_share(const char *text, double *out);
 
 /* number_print_bytes: "64K", exact or with one digit behind the point, into text (at least 16 bytes); returns text. */
 char *number_print_bytes(size_t bytes, char *text);
+
+/* number_plural: the end of a regular noun behind that number: "" behind 1, else "s". */
+static inline const char *number_plural(uint64_t n)
+{
+	return n == 1 ? "" : "s";
+}
 
 #endif

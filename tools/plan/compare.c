@@ -3,6 +3,8 @@
  * algorithm, a column a size. */
 #include "plan.h"
 
+#include "lib/number.h"
+
 #include <jansson.h>
 #include <math.h>
 #include <stdbool.h>
@@ -24,7 +26,8 @@ static void show_progress(const choir_plan_options *options)
 
 	plan_print_bytes(options->bytes, bytes);
 	if (isatty(STDERR_FILENO)) {
-		fprintf(stderr, "\r%d ranks, %s: %s\033[K", options->ranks, bytes, options->algorithm);
+		fprintf(stderr, "\r%d rank%s, %s: %s\033[K", options->ranks, number_plural(options->ranks), bytes,
+		        options->algorithm);
 		return;
 	}
 	clock_gettime(CLOCK_MONOTONIC, &now);
@@ -32,7 +35,8 @@ static void show_progress(const choir_plan_options *options)
 		last = now;
 	if (now.tv_sec - last.tv_sec < LINE_S)
 		return;
-	fprintf(stderr, "choir-plan: at %d ranks, %s, %s\n", options->ranks, bytes, options->algorithm);
+	fprintf(stderr, "choir-plan: at %d rank%s, %s, %s\n", options->ranks, number_plural(options->ranks), bytes,
+	        options->algorithm);
 	last = now;
 }
 
@@ -151,7 +155,7 @@ static void print_table(const struct args *args, int ranks, const json_t *rows)
 	printf("\n%-24s", "");
 	json_array_foreach(rows, i, entry)
 	    printf(" %12s  ", plan_print_bytes((size_t)json_integer_value(json_object_get(entry, "bytes")), bytes));
-	printf("\n%d ranks\n", ranks);
+	printf("\n%d rank%s\n", ranks, number_plural(ranks));
 	if (choir_plan_algorithms(&options, &text) != CHOIR_SUCCESS)
 		return;
 	algorithms = json_loads(text, 0, NULL);

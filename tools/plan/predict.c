@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "plan.h"
 
+#include "lib/number.h"
+
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,12 +45,13 @@ static void print_text(const struct args *args, const choir_plan_prediction *p, 
 	for (int r = 1; r < args->options.ranks; r++)
 		if (finish[r] < finish[first])
 			first = r;
-	printf("%s by %s, %d ranks, %s: %.2f us\n", args->options.collective, p->algorithm, args->options.ranks,
-	       plan_print_bytes(args->options.bytes, bytes), p->seconds * 1e6);
+	printf("%s by %s, %d rank%s, %s: %.2f us\n", args->options.collective, p->algorithm, args->options.ranks,
+	       number_plural(args->options.ranks), plan_print_bytes(args->options.bytes, bytes), p->seconds * 1e6);
 	printf("  first done: rank %d, after %.2f us\n", first, finish[first] * 1e6);
-	printf("  %llu steps, %llu messages; between nodes %llu messages, %llu bytes\n", (unsigned long long)p->steps,
-	       (unsigned long long)p->messages, (unsigned long long)p->network_messages,
-	       (unsigned long long)p->network_bytes);
+	printf("  %llu step%s, %llu message%s; between nodes %llu message%s, %llu byte%s\n",
+	       (unsigned long long)p->steps, number_plural(p->steps), (unsigned long long)p->messages,
+	       number_plural(p->messages), (unsigned long long)p->network_messages, number_plural(p->network_messages),
+	       (unsigned long long)p->network_bytes, number_plural(p->network_bytes));
 }
 
 int plan_predict(const struct args *args)
@@ -58,7 +61,8 @@ int plan_predict(const struct args *args)
 	choir_status st;
 
 	if (finish == NULL) {
-		fprintf(stderr, "choir-plan: no memory for %d ranks\n", args->options.ranks);
+		fprintf(stderr, "choir-plan: no memory for %d rank%s\n", args->options.ranks,
+		        number_plural(args->options.ranks));
 		return EXIT_USAGE;
 	}
 	st = choir_plan_predict(&args->options, &args->costs, &p, finish);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "compare.h"
 
+#include "lib/number.h"
+
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,7 +10,7 @@
 static void print_verdict(const struct compare_row *row)
 {
 	if (row->n_wrong > 0)
-		printf("WRONG %zu times, off by %.1e\n", row->n_wrong, row->off);
+		printf("WRONG %zu time%s, off by %.1e\n", row->n_wrong, number_plural(row->n_wrong), row->off);
 	else if (row->n_rounded > 0)
 		printf("regrouped, off by %.1e\n", row->off);
 	else

@@ -3,6 +3,8 @@
 #include "compare.h"
 #include "stamp.h"
 
+#include "lib/number.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -19,7 +21,7 @@ choir_status report_init(struct report *report)
 	if (path && !(report->loss_file = fopen(path, "w")))
 		return failure(CHOIR_ARGUMENT, "%s: %s", path, strerror(errno));
 	printf("# %s: %d rank%s on %s, gradients via %s\n", "choir-train", report->n_ranks,
-	       report->n_ranks == 1 ? "" : "s", report->device, options_via_name(report->options->via));
+	       number_plural(report->n_ranks), report->device, options_via_name(report->options->via));
 	printf("# %zu words to predict, %zu different; batch %zu, %zu candidates%s\n", report->n_examples,
 	       report->n_vocabulary, report->options->batch, report->n_candidates,
 	       report->n_candidates == report->n_vocabulary ? " (all)" : "");
@@ -180,10 +182,10 @@ static void print_summary(const struct report *report)
 	size_t n = whole->n_steps, tenth = n >= 10 ? n / 10 : n;
 	double first = report_mean(report, 0, tenth < 10 ? tenth : 10), last = report_mean(report, n - tenth, tenth);
 
-	printf("# %zu steps, %.2f epochs in %.1f s: %.0f words/s via %s on %d rank%s\n", n,
+	printf("# %zu step%s, %.2f epochs in %.1f s: %.0f words/s via %s on %d rank%s\n", n, number_plural(n),
 	       (double)n * (double)report->options->batch / (double)report->n_examples, report_seconds(report),
 	       report_words_per_s(report), options_via_name(report->options->via), report->n_ranks,
-	       report->n_ranks == 1 ? "" : "s");
+	       number_plural(report->n_ranks));
 	printf("# loss %.4f -> %.4f (perplexity %.0f -> %.0f); last step %.6f\n", first, last, exp(first), exp(last),
 	       (double)report->losses[n - 1]);
 	printf("# a step: comm %.3f ms, %.3f ms shown, %.3f ms hidden (%.0f%%); %.0f rows in, %.0f out\n",

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "cores.h"
 
+#include "lib/number.h"
+
 #include <hwloc.h>
 #include <stdio.h>
 #include <string.h>
@@ -86,7 +88,7 @@ static void say_crowded(const char *host, int n_ranks, int n_cores, int most_cor
 {
 	int at =
 	    snprintf(text, CORES_WARNING_BYTES, "%d ranks share %d core%s of %s: times include waiting for a core; ",
-	             n_ranks, n_cores, n_cores == 1 ? "" : "s", host);
+	             n_ranks, n_cores, number_plural(n_cores), host);
 
 	if (most_cores >= n_ranks)
 		snprintf(text + at, (size_t)(CORES_WARNING_BYTES - at), "bind them, mpiexec -bind-to core -n %d ...",

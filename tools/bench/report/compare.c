@@ -3,6 +3,8 @@
 
 #include "bench/ranks/world.h"
 
+#include "lib/number.h"
+
 #include <stdbool.h>
 
 static bool same_in(const json_t *a, const json_t *b, const char *const *keys, size_t n)
@@ -88,7 +90,7 @@ int compare_runs(const json_t *old_run, const json_t *new_run, double fail_over,
 		        text_of(row, "dtype"), text_of(row, "op"), before, now, 100 * (now / before - 1),
 		        too_slow ? " slower" : "");
 	}
-	fprintf(to, "# %d row%s in both runs, %d slower by more than %g%%\n", found, found == 1 ? "" : "s", slower,
+	fprintf(to, "# %d row%s in both runs, %d slower by more than %g%%\n", found, number_plural(found), slower,
 	        100 * fail_over);
 	return found == 0 ? -1 : slower;
 }

@@ -4,6 +4,8 @@
 #include "report.h"
 #include "bench/ranks/world.h"
 
+#include "lib/number.h"
+
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -31,7 +33,7 @@ static void write_kept(void)
 		report_write(kept.args, kept.header, kept.results);
 	report_remove_empty();
 	fprintf(stderr, "\nchoir-bench: interrupted after %zu row%s%s\n", kept.results->n,
-	        kept.results->n == 1 ? "" : "s", kept.args->tune ? ": no rules are written" : "");
+	        number_plural(kept.results->n), kept.args->tune ? ": no rules are written" : "");
 	world_fail(kept.world, EXIT_INTERRUPTED);
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "report.h"
 
+#include "lib/number.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -26,7 +28,7 @@ void report_text_note(const char *format, ...)
 
 void report_text_total(const struct results *results)
 {
-	report_text_note("%zu row%s, no wrong data", results->n, results->n == 1 ? "" : "s");
+	report_text_note("%zu row%s, no wrong data", results->n, number_plural(results->n));
 }
 
 /* "rank 0 and the like" would hide a mixed world: every device that differs from rank 0's gets a line. */
@@ -46,12 +48,13 @@ void report_text_header(const json_t *header)
 {
 	const json_t *mpi = json_object_get(header, "mpi"), *variables = json_object_get(header, "environment");
 	const json_t *layout = json_object_get(header, "node_layout");
+	json_int_t ranks = json_integer_value(json_object_get(header, "ranks"));
 	json_t *value;
 	const char *name;
 	size_t rank;
 
-	printf("# choir    %s, %" JSON_INTEGER_FORMAT " ranks, nodes of the ranks:", text_in(header, "choir"),
-	       json_integer_value(json_object_get(header, "ranks")));
+	printf("# choir    %s, %" JSON_INTEGER_FORMAT " rank%s, nodes of the ranks:", text_in(header, "choir"), ranks,
+	       number_plural(ranks));
 	json_array_foreach(layout, rank, value) printf(" %" JSON_INTEGER_FORMAT, json_integer_value(value));
 	fputc('\n', stdout);
 	print_devices(header);

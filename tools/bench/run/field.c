@@ -58,8 +58,8 @@ static void note_faults(struct run *run, const char *label, const struct contend
 {
 	run->faults += series->wrong;
 	if (series->wrong > 0 && run->world->rank == 0)
-		fprintf(stderr, "choir-bench: %s: %s computed %llu wrong elements: a fault of the bench\n", label,
-		        contender->name, (unsigned long long)series->wrong);
+		fprintf(stderr, "choir-bench: %s: %s computed %llu wrong element%s: a fault of the bench\n", label,
+		        contender->name, (unsigned long long)series->wrong, number_plural(series->wrong));
 }
 
 void run_measure(struct run *run, const struct job *job, const struct run_field *field, size_t bytes, double bus_factor,

@@ -9,6 +9,8 @@
 #include "bench/topk/topk.h"
 #include "bench/ranks/world.h"
 
+#include "lib/number.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -119,7 +121,8 @@ bool run_fits(const struct args *args, const struct world *world)
 	if (world->rank == 0 && world->size > COLLECTIVE_MOST_RANKS)
 		fprintf(stderr, "choir-bench: more than %d ranks\n", COLLECTIVE_MOST_RANKS);
 	else if (world->rank == 0)
-		fprintf(stderr, "choir-bench: --root %d: there are only %d ranks\n", args->root, world->size);
+		fprintf(stderr, "choir-bench: --root %d: there %s only %d rank%s\n", args->root,
+		        world->size == 1 ? "is" : "are", world->size, number_plural(world->size));
 	return false;
 }
 

@@ -7,6 +7,8 @@
 #include "tensor_list.h"
 #include "bench/ranks/watchdog.h"
 
+#include "lib/number.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -210,7 +212,7 @@ void trainer_run(struct run *run)
 	}
 	run->title = "trainer";
 	if (run->to_text && !run->args->csv)
-		report_text_note("%d tensors of %s", list.n, run->args->trainer_path);
+		report_text_note("%d tensor%s of %s", list.n, number_plural(list.n), run->args->trainer_path);
 	with_compute(run, trainer_rows, &list);
 	tensor_list_fini(&list);
 }

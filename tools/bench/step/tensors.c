@@ -11,6 +11,8 @@
 #include "vs_list.h"
 #include "bench/ranks/watchdog.h"
 
+#include "lib/number.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -37,7 +39,8 @@ static void open_field(struct run *run, struct replay *replay, struct run_field 
 	}
 	field->n_ours = N_OURS;
 	if (field->ours[MULTI] == NULL || field->ours[EACH] == NULL || field->ours[IN_FLIGHT] == NULL) {
-		fprintf(stderr, "choir-bench: rank %d: no memory for %d tensors\n", run->world->rank, replay->n);
+		fprintf(stderr, "choir-bench: rank %d: no memory for %d tensor%s\n", run->world->rank, replay->n,
+		        number_plural(replay->n));
 		world_fail(run->world, EXIT_WRONG);
 	}
 	for (int i = 0; i < run->args->n_vs; i++)
@@ -112,7 +115,8 @@ void tensors_run(struct run *run)
 	if (run->to_text && !run->args->csv) {
 		snprintf(title, sizeof title, "%s of tensors", run->args->tensors_of);
 		report_text_columns(run->args, title, RESULT_DENSE);
-		report_text_note("%d tensors: one call for all, a call each, a call each all in flight", list.n);
+		report_text_note("%d tensor%s: one call for all, a call each, a call each all in flight", list.n,
+		                 number_plural(list.n));
 	}
 	run_list(run, &list);
 	tensor_list_fini(&list);

@@ -3,6 +3,8 @@
  * busy machine makes no rule.  The border between two sizes is their geometric mean, as a power of two. */
 #include "tune.h"
 
+#include "lib/number.h"
+
 #include <choir/choir.h>
 
 #include <math.h>
@@ -156,8 +158,8 @@ static bool headed_before(const struct results *results, size_t row)
 
 void tune_write(FILE *to, const struct results *results, const struct tune_place *place)
 {
-	fprintf(to, "# choir %s: %d ranks on %d %s, %s\n", choir_version(), place->ranks, place->nodes,
-	        place->nodes == 1 ? "node" : "nodes", place->device);
+	fprintf(to, "# choir %s: %d rank%s on %d node%s, %s\n", choir_version(), place->ranks,
+	        number_plural(place->ranks), place->nodes, number_plural(place->nodes), place->device);
 	fprintf(to, "# written by choir-bench --tune, medians of %d; use: CHOIR_RULES=@this-file\n", place->iterations);
 	for (size_t row = 0; row < results->n; row++) {
 		if (results->rows[row].kind == RESULT_SPARSE || headed_before(results, row))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Callable, Union
 
 from ._abi import DTYPE_BYTES, Buffer, BufferKind, DType
-from ._numbers import size
+from ._numbers import counted, size
 from .errors import ArgumentError, UnsupportedError
 
 _HOST = int(BufferKind.HOST)
@@ -120,7 +120,8 @@ class View:
         count = left // item if self.count is None else self.count
         if self.offset_bytes < 0 or count < 0 or count * item > left:
             raise ArgumentError(
-                f"choir.View: {count} elements from byte {self.offset_bytes} do not fit: {left} are left"
+                f"choir.View: the room from byte {self.offset_bytes} is {counted(max(left, 0), 'byte')}, too short for "
+                f"{counted(max(count, 1), 'element')}"
             )
         buffer = HeldBuffer(whole.buffer.kind, whole.buffer.base, whole.buffer.offset_bytes + self.offset_bytes)
         buffer.export = whole.buffer

@@ -32,7 +32,7 @@ from ._device import Device
 from ._event import Event, SparseEvent, any_running, handles, sweep
 from ._library import check, check_made, failure_of, lib, take_text
 from ._family import Family, abort, live as _live, take
-from ._numbers import INT64, array as _array, milliseconds, number, size
+from ._numbers import INT64, array as _array, counted, milliseconds, number, size
 from ._operator import Operator
 from ._persistent import Persistent
 from ._request import REQUEST, Request, SparseRequest, group_now as _group
@@ -130,14 +130,14 @@ def _writable(array: Any, dtype: int, what: str) -> Operand:
 
 def _at_least(have: int, need: int, what: str) -> None:
     if have < need:
-        raise ArgumentError(f"{what} has {have} elements, {need} are needed")
+        raise ArgumentError(f"{what} has {counted(have, 'element')}, the call needs {need}")
 
 
 def _sizes(numbers: Sequence[int] | None, n: int, what: str) -> Any:
     if numbers is None:
         return None
     if len(numbers) != n:
-        raise ArgumentError(f"{what} has {len(numbers)} numbers, the comm {n} ranks")
+        raise ArgumentError(f"{what} has {counted(len(numbers), 'number')}, the comm {counted(n, 'rank')}")
     return _array(what, numbers, ct.c_size_t)
 
 
@@ -298,7 +298,7 @@ class Comm(Family, Persistent):
         a, b = _pair(send, recv)
         _at_least(b.count, a.count, "recv")
         if a.count % self.size:
-            raise ArgumentError(f"send has {a.count} elements, which are not {self.size} equal blocks")
+            raise ArgumentError(f"send has {counted(a.count, 'element')}, not {self.size} equal blocks")
         args = (self._handle, a.buffer, b.buffer, a.count // self.size, a.dtype)
         return self._go(lib.choir_alltoall, args, (send, recv), wait, call)
 
@@ -584,7 +584,7 @@ class Comm(Family, Persistent):
             if name == "recv" and not all_blocks.writable:
                 raise ArgumentError("the receive array cannot be written")
             if all_blocks.count % self.size:
-                raise ArgumentError(f"{name} has {all_blocks.count} elements, which are not {self.size} equal blocks")
+                raise ArgumentError(f"{name} has {counted(all_blocks.count, 'element')}, not {self.size} equal blocks")
             return (NONE, all_blocks.buffer, all_blocks.count // self.size, all_blocks.dtype), whole
         mine = operand(one)
         if all_blocks is not None:

@@ -17,7 +17,7 @@ from ._comm import Comm, device_array
 from ._device import as_device
 from ._family import CommEvent, abort, make_config
 from ._library import check, check_made, failure_of, lib, mpi
-from ._numbers import number
+from ._numbers import counted, number
 from .errors import ArgumentError, ChoirError
 
 _DEADLINE_S = 600.0
@@ -39,7 +39,7 @@ def _gather_call(gather: Callable[[bytes], bytes], size: int) -> Callable[..., i
             return 1
         data = gather(ct.string_at(mine, n_bytes))
         if len(data) != n_bytes * size:
-            raise ArgumentError(f"gather gave {len(data)} bytes, {n_bytes * size} are needed")
+            raise ArgumentError(f"gather gave {counted(len(data), 'byte')}, the comm needs {n_bytes * size}")
         ct.memmove(whole, data, len(data))
         return 0
 
@@ -108,7 +108,7 @@ def threads(n: int, device: Any = None, **settings: Any) -> Threads:
     number("n", n)
     devices = [as_device(one) for one in device] if isinstance(device, (list, tuple)) else [as_device(device)] * n
     if len(devices) != n:
-        raise ArgumentError(f"{len(devices)} devices were given for {n} ranks")
+        raise ArgumentError(f"device is a list of {len(devices)} for {counted(n, 'rank')}")
     made = (ct.c_void_p * n)()
     status = lib.choir_comm_create_local(n, device_array(devices), ct.byref(make_config(**settings)), made)
     check_made(status, lib.choir_comm_destroy, *made)

@@ -31,6 +31,11 @@ def number(name: str, value: Any, limits: tuple[int, int] = INT) -> int:
     raise ArgumentError(f"{name} is {value!r}, it must be an integer from {limits[0]} to {limits[1]}")
 
 
+def counted(n: int, noun: str) -> str:
+    """The number and the regular noun: "1 rank", "2 ranks"."""
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
 def size(name: str, value: Any) -> int:
     """A size_t: a count of elements or bytes."""
     return number(name, value, SIZE)

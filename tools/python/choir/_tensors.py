@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 
+from ._numbers import counted
+
 
 def reals(tensor: torch.Tensor) -> torch.Tensor:
     """The tensor's elements, those of a complex one as pairs of reals."""
@@ -68,7 +70,8 @@ def elements(sizes: Any, tensor: torch.Tensor, n: int) -> list[int]:
     if not sizes:
         rows = tensor.shape[0] if tensor.dim() > 0 else 1
         if rows % n:
-            raise RuntimeError(f"all_to_all of {rows} rows on {n} ranks: without sizes they must be equal blocks")
+            given = counted(rows, "row")
+            raise RuntimeError(f"all_to_all of {given} on {n} ranks: without sizes it needs equal blocks")
         return [tensor.numel() // n] * n
     row = tensor[0].numel() if tensor.dim() > 0 and tensor.shape[0] else 0
     return [size * row for size in sizes]

@@ -15,7 +15,7 @@ from ._abi import Buffer, Chunk, ChunkSet, DType
 from ._arrays import operand
 from ._comm import Comm, _at_least, _op, _writable
 from ._library import check, lib
-from ._numbers import number, size
+from ._numbers import counted, number, size
 from .errors import ArgumentError
 
 
@@ -80,7 +80,7 @@ def _buffers(comms: Sequence[Comm], arrays: Sequence[Any], count: int, dtype: in
 
 def _same_number(comms: Sequence[Comm], chunks: Chunks) -> None:
     if len(chunks.arrays) != len(comms):
-        raise ArgumentError(f"there are {len(chunks.arrays)} chunks and {len(comms)} comms")
+        raise ArgumentError(f"chunks has {counted(len(chunks.arrays), 'array')}, comms {counted(len(comms), 'comm')}")
 
 
 def reduce_scatter(comms: Sequence[Comm], sends: Sequence[Any], chunks: Chunks, op: Any = "sum", wait: bool = True,

@@ -20,7 +20,7 @@ from ._comm import _at_least, _call, _numpy_names, _op
 from ._device import Device
 from ._event import Event
 from ._library import check, lib
-from ._numbers import size
+from ._numbers import counted, size
 from ._operator import Operator
 from .errors import ArgumentError, ChoirError, error_of
 
@@ -115,7 +115,7 @@ def select_top(values: Any, k: int, out: Any = None, index: str = "int64", devic
     """The k elements of largest magnitude: (indices, values), ascending by index; of equal ones the lowest indices."""
     a = operand(values)
     if size("k", k) > a.count:
-        raise ArgumentError(f"k is {k}, the array has {a.count} elements")
+        raise ArgumentError(f"k is {k}, the array has {counted(a.count, 'element')}")
     ind_array, val_array, ind, val = _pairs(out, k, index, a)
     _at_least(min(ind.count, val.count), k, "out")
     args = (a.buffer, a.count, a.dtype, k, ind.buffer, ind.dtype, val.buffer)
@@ -158,7 +158,7 @@ def _rows_of(table: Any, what: Operand, rows: int | None, name: str) -> tuple[in
             raise ArgumentError(f"{name} does not tell its number of rows")
         rows = int(shape[0])
     if size("rows", rows) == 0 or what.count % rows:
-        raise ArgumentError(f"{name} has {what.count} elements, which are not {rows} rows")
+        raise ArgumentError(f"{name} has {counted(what.count, 'element')}, not {counted(rows, 'row')}")
     return rows, what.count // rows
 
 
@@ -211,7 +211,7 @@ def coalesce_rows(indices: Any, values: Any, op: Any = "sum", out: Any = None, d
     """
     a, b = _index(operand(indices)), operand(values)
     if a.count and b.count % a.count:
-        raise ArgumentError(f"values has {b.count} elements, which are not {a.count} rows")
+        raise ArgumentError(f"values has {counted(b.count, 'element')}, not {counted(a.count, 'row')}")
     width = b.count // a.count if a.count else 1
     if out is None:
         import numpy

@@ -30,6 +30,7 @@ from ._create import from_store
 from ._event import Event, SparseEvent
 from ._family import live
 from ._meet import StoreMeeting
+from ._numbers import counted
 from ._tensors import Operands, bytes_of, elements, flatten, joined, lengths, listed, put, unflatten
 from .errors import ChoirError
 
@@ -61,7 +62,7 @@ def _reduction(opts: Any, *tensors: torch.Tensor) -> str:
 
 def _same(have: int, need: int, what: str) -> None:
     if have != need:
-        raise RuntimeError(f"{what}: {have} elements, {need} are needed")
+        raise RuntimeError(f"{what}: {counted(have, 'element')}, the call needs {need}")
 
 
 class Work(_Work):
@@ -267,7 +268,8 @@ class ProcessGroupChoir(dist.ProcessGroup):
     def reduce_scatter(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
         (output,), (parts,) = listed(outputs), inputs
         if len(parts) != self._comm.size:
-            raise RuntimeError(f"reduce_scatter of {len(parts)} tensors on {self._comm.size} ranks, not one for each")
+            given = counted(len(parts), "tensor")
+            raise RuntimeError(f"reduce_scatter of {given} on {counted(self._comm.size, 'rank')}, not one for each")
         for rank, part in enumerate(parts):
             _same(part.numel(), output.numel(), f"reduce_scatter's tensor {rank}")
         whole = torch.cat([one.detach().reshape(-1) for one in parts])
