@@ -163,6 +163,7 @@ const struct algorithm algorithms[] = {
 
 	ROW(GATHER, "single", fit_single, single_copy, "one rank alone"),
 	ROW(GATHER, "direct", direct_unfit, rooted_direct, "shared memory: each rank writes its block to the root"),
+	ON_DEVICE(ANY, GATHER, rooted_device, "device memory: the root copies each block"),
 	ROW(GATHER, "slots", alltoall_slots_unfit, alltoall_slots, "one node: one wait a chunk"),
 	ROW(GATHER, "linear", fit_network, alltoall_pairwise, "network: n-1 messages, each block sent once"),
 	ROW(GATHER, "binomial", rooted_binomial_unfit, rooted_binomial,
@@ -170,11 +171,13 @@ const struct algorithm algorithms[] = {
 
 	ROW(GATHERV, "single", fit_single, single_copy, "one rank alone"),
 	ROW(GATHERV, "direct", direct_unfit, rooted_direct, "shared memory: the root copies each block"),
+	ON_DEVICE(ANY, GATHERV, rooted_device, "device memory: the root copies each block"),
 	ROW(GATHERV, "slots", alltoall_slots_unfit, alltoall_slots, "one node: one wait a chunk"),
 	ROW(GATHERV, "linear", fit_network, alltoall_pairwise, "network: n-1 messages, each block sent once"),
 
 	ROW(SCATTER, "single", fit_single, single_copy, "one rank alone"),
 	ROW(SCATTER, "direct", direct_unfit, rooted_direct, "shared memory: each rank copies its block from the root"),
+	ON_DEVICE(ANY, SCATTER, rooted_device, "device memory: each rank copies its block from the root"),
 	ROW(SCATTER, "slots", alltoall_slots_unfit, alltoall_slots, "one node: one wait a chunk"),
 	ROW(SCATTER, "linear", fit_network, alltoall_pairwise, "network: n-1 messages, each block sent once"),
 	ROW(SCATTER, "binomial", rooted_binomial_unfit, rooted_binomial,
@@ -188,6 +191,7 @@ const struct algorithm algorithms[] = {
 	RANKS(ONCE, SCAN, "single", fit_single, single_prefix, "one rank alone"),
 	RANKS(RANKS, SCAN, "direct", direct_unfit, prefix_direct,
 	      "shared memory: each rank folds a slice for all, one pass"),
+	ON_DEVICE(ONCE, SCAN, prefix_device, "device memory: rank r folds r+1 inputs by a kernel"),
 	RANKS(ONCE, SCAN, "slots", prefix_slots_unfit, prefix_slots,
 	      "one node: rank r folds r+1 inputs, one wait a chunk"),
 	RANKS(ONCE, SCAN, "pairwise", fit_network, prefix_pairwise,
@@ -197,6 +201,7 @@ const struct algorithm algorithms[] = {
 	RANKS(ONCE, EXSCAN, "single", fit_single, single_prefix, "one rank alone"),
 	RANKS(RANKS, EXSCAN, "direct", direct_unfit, prefix_direct,
 	      "shared memory: each rank folds a slice for all, one pass"),
+	ON_DEVICE(ONCE, EXSCAN, prefix_device, "device memory: rank r folds r+1 inputs by a kernel"),
 	RANKS(ONCE, EXSCAN, "slots", prefix_slots_unfit, prefix_slots,
 	      "one node: rank r folds r+1 inputs, one wait a chunk"),
 	RANKS(ONCE, EXSCAN, "pairwise", fit_network, prefix_pairwise,

@@ -47,6 +47,8 @@ choir_status reduce_scatter_device(const struct algo_in *in, struct plan *plan);
 choir_status allgather_device(const struct algo_in *in, struct plan *plan);
 choir_status alltoall_device(const struct algo_in *in, struct plan *plan);
 choir_status broadcast_device(const struct algo_in *in, struct plan *plan);
+choir_status rooted_device(const struct algo_in *in, struct plan *plan); /* gather(v) and scatter */
+choir_status prefix_device(const struct algo_in *in, struct plan *plan);
 
 choir_status reduce_scatter_slots(const struct algo_in *in, struct plan *plan);
 const char *reduce_scatter_slots_unfit(const struct algo_in *in);

@@ -47,23 +47,25 @@ static void fetch(const struct algo_in *in, struct plan *plan, int rank, struct 
 		plan_scale_of(plan, rank, part, from, len, &after, 1);
 }
 
-plan_id device_reduce_part(const struct algo_in *in, struct plan *plan, uint64_t scratch, uint64_t off, uint64_t len,
-                           struct plan_ref to, plan_id after)
+plan_id device_reduce_part(const struct algo_in *in, struct plan *plan, int end, uint64_t scratch, uint64_t off,
+                           uint64_t len, struct plan_ref to, plan_id after)
 {
 	int n = in->layout->n;
 	plan_id first = plan->n_steps;
 	enum plan_raw raw = in->scaled ? PLAN_RAW_NONE : PLAN_RAW_ALL;
+	bool final = !collective_has(in->collective, TRAIT_PREFIX);
 
 	for (int i = 1; i < n + !reads_send(in); i++) { /* the rank after me first, so that not all read the same one */
 		int rank = (in->me + i) % n;
 
-		fetch(in, plan, rank, part_of(in, scratch, rank, len), off, len, after);
+		if (rank < end)
+			fetch(in, plan, rank, part_of(in, scratch, rank, len), off, len, after);
 	}
 	need_range(plan, first, plan->n_steps);
-	for (int rank = 0; rank < n; rank++)
+	for (int rank = 0; rank < end; rank++)
 		plan_source(plan, rank == in->me && reads_send(in) ? plan_at(PLAN_SEND, off)
 		                                                   : part_of(in, scratch, rank, len));
-	return plan_reduce(plan, to, NULL, 0, raw, true, len, &after, 1, "reduce");
+	return plan_reduce(plan, to, NULL, 0, raw, final, len, &after, 1, "reduce");
 }
 
 choir_status device_end(struct plan *plan, uint32_t phase)

@@ -23,11 +23,11 @@ const char *device_unfit(const struct algo_in *in);
 /* device_parts: how many parts of the scratch device_reduce_part takes. */
 uint64_t device_parts(const struct algo_in *in);
 
-/* device_reduce_part: fetches len bytes at off of all peers' SENDs and reduces them, in rank order, to `to`; of
- * premul_sum, the products of all SENDs with their ranks' factors.  scratch: room for device_parts times len bytes.
- * after: the step behind which the scratch and `to` are free again.  Returns the reduction. */
-plan_id device_reduce_part(const struct algo_in *in, struct plan *plan, uint64_t scratch, uint64_t off, uint64_t len,
-                           struct plan_ref to, plan_id after);
+/* device_reduce_part: fetches len bytes at off of the SENDs of the ranks below end, and reduces them, in rank order, to
+ * `to`; of premul_sum, the products of these SENDs with their ranks' factors.  scratch: room for device_parts times len
+ * bytes.  after: the step behind which the scratch and `to` are free again.  Returns the reduction. */
+plan_id device_reduce_part(const struct algo_in *in, struct plan *plan, int end, uint64_t scratch, uint64_t off,
+                           uint64_t len, struct plan_ref to, plan_id after);
 
 /* device_end: publishes a phase after all steps so far, awaits it of all ranks, and finishes the plan. */
 choir_status device_end(struct plan *plan, uint32_t phase);

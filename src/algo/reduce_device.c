@@ -37,7 +37,7 @@ static void add_chunk(const struct algo_in *in, struct plan *plan, struct slices
 	plan_id reduced = PLAN_NO_STEP, everywhere;
 
 	if (mine > 0)
-		reduced = device_reduce_part(in, plan, s->scratch, off + block_off(len, n, s->unit, in->me), mine,
+		reduced = device_reduce_part(in, plan, n, s->scratch, off + block_off(len, n, s->unit, in->me), mine,
 		                             plan_slot(in->me, 0), s->taken);
 	plan_publish(plan, phase, &reduced, 1, "reduced");
 	everywhere = plan_await(plan, PLAN_ALL, phase, &s->taken, 1, "reduced by all");

@@ -19,8 +19,8 @@ choir_status reduce_scatter_device(const struct algo_in *in, struct plan *plan)
 		return plan_finish(plan);
 	for (uint64_t k = 0; k < chunks.n; k++) {
 		uint64_t off = chunk_off(chunks, k), bytes = chunk_len(chunks, k);
-		plan_id reduced =
-		    device_reduce_part(in, plan, scratch, rank_block_off(in, in->me) + off, bytes, sum, before);
+		plan_id reduced = device_reduce_part(in, plan, in->layout->n, scratch, rank_block_off(in, in->me) + off,
+		                                     bytes, sum, before);
 
 		before = plan_copy(plan, plan_at(PLAN_RECV, off), sum, bytes, &reduced, 1, "keep");
 	}

@@ -2,7 +2,9 @@
 /* gather(v) and scatter(v) in shared buffers: each block is copied once, from a SEND to a RECV.
  * Two waits.  One node, any lengths.  gather: each rank writes its block to the root's RECV; scatter: each rank reads
  * its block out of the root's SEND.  Of the v forms the root alone knows where the blocks lie in its buffer, so the
- * root makes all copies.  Note [direct] says how. */
+ * root makes all copies.  Note [direct] says how.
+ *
+ * In device memory (Note [device plans]) no rank writes another's, so the root of a gather makes all copies. */
 #include "algo/blocks.h"
 #include "algo/build.h"
 #include "algo/direct.h"
@@ -21,9 +23,8 @@ static void copy_block(const struct algo_in *in, struct plan *plan, int from, in
 	          own ? "own" : "block");
 }
 
-choir_status rooted_direct(const struct algo_in *in, struct plan *plan)
+static choir_status rooted(const struct algo_in *in, struct plan *plan, bool root_copies)
 {
-	bool root_copies = collective_has(in->collective, TRAIT_UNEVEN);
 	bool gathers = collective_recvs_blocks(in->collective), is_root = in->me == in->root;
 	int n = in->layout->n;
 
@@ -37,4 +38,17 @@ choir_status rooted_direct(const struct algo_in *in, struct plan *plan)
 		copy_block(in, plan, gathers ? rank : in->root, gathers ? in->root : rank);
 	}
 	return direct_end(in, plan, root_copies != is_root);
+}
+
+choir_status rooted_direct(const struct algo_in *in, struct plan *plan)
+{
+	return rooted(in, plan, collective_has(in->collective, TRAIT_UNEVEN));
+}
+
+choir_status rooted_device(const struct algo_in *in, struct plan *plan)
+{
+	choir_status st = rooted(in, plan, collective_recvs_blocks(in->collective));
+
+	plan->device = plan->peers;
+	return st;
 }

@@ -157,7 +157,7 @@ static void check_ranks(const struct algorithm *algorithm, int n, uint64_t elem_
 		                .node_of = node_of,
 		                .elem_bytes = elem_bytes,
 		                .slot_bytes = SLOT_BYTES / ELEM_BYTES * elem_bytes,
-		                .device_bytes = SLOT_BYTES, /* longer calls take several chunks */
+		                .device_bytes = 2 * SLOT_BYTES, /* longer calls take several chunks */
 		                .message_bytes = scale * MESSAGE_BYTES / ELEM_BYTES * elem_bytes };
 
 	for (int which = 0; which < CASE_LAYOUTS; which++)

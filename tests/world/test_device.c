@@ -34,8 +34,8 @@ static void on_worlds(uint64_t device_bytes, world_fn fn, void *arg)
 	}
 }
 
-static const int moving[] = { ALLREDUCE,  REDUCE_SCATTER, REDUCE_SCATTERV, ALLGATHER,
-	                      ALLGATHERV, ALLTOALL,       BROADCAST,       REDUCE };
+static const int moving[] = { ALLREDUCE, REDUCE_SCATTER, REDUCE_SCATTERV, ALLGATHER, ALLGATHERV, ALLTOALL, BROADCAST,
+	                      REDUCE,    GATHER,         GATHERV,         SCATTER,   SCAN,       EXSCAN };
 enum { N_MOVING = sizeof moving / sizeof *moving };
 
 /* The call, by that algorithm, gives the right bytes; by: the algorithm that the event must name, NULL = any. */
@@ -68,7 +68,8 @@ static void all_sizes(struct world *world, int rank, choir_comm *comm, void *mos
 			if (sizes[s] <= *(size_t *)most) {
 				struct dense_call c = { .what = &collectives[moving[m]],
 					                .dtype = CHOIR_F32,
-					                .op = s % 2 ? CHOIR_OP_SUM : CHOIR_OP_MEAN,
+					                .op = s % 2 || collectives[moving[m]].prefix ? CHOIR_OP_SUM
+					                                                             : CHOIR_OP_MEAN,
 					                .n = world->n,
 					                .root = (int)(s % n),
 					                .count = sizes[s],
@@ -232,7 +233,7 @@ static void test_choices(void **state)
 
 /* --- what moves between host and device --- */
 
-enum { CALLS = 6 }; /* in flight at once, of three sizes */
+enum { CALLS = N_MOVING }; /* in flight at once, of three sizes */
 
 struct crowd {
 	struct dense_flight flights[MOST_RANKS][CALLS];

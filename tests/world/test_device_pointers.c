@@ -14,8 +14,8 @@
 
 enum { RANKS = 3 };
 
-static const int moving[] = { ALLREDUCE,  REDUCE_SCATTER, REDUCE_SCATTERV, ALLGATHER,
-	                      ALLGATHERV, ALLTOALL,       BROADCAST,       REDUCE };
+static const int moving[] = { ALLREDUCE, REDUCE_SCATTER, REDUCE_SCATTERV, ALLGATHER, ALLGATHERV, ALLTOALL, BROADCAST,
+	                      REDUCE,    GATHER,         GATHERV,         SCATTER,   SCAN,       EXSCAN };
 enum { N_MOVING = sizeof moving / sizeof *moving };
 
 struct crowd {
@@ -57,7 +57,7 @@ static struct dense_call call_of(int what, size_t count, bool in_place)
 {
 	return (struct dense_call){ .what = &collectives[what],
 		                    .dtype = CHOIR_F32,
-		                    .op = count % 2 ? CHOIR_OP_SUM : CHOIR_OP_MEAN,
+		                    .op = count % 2 || collectives[what].prefix ? CHOIR_OP_SUM : CHOIR_OP_MEAN,
 		                    .n = RANKS,
 		                    .root = (int)(count % RANKS),
 		                    .count = count,
