@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 enum { RING_ITEMS = 64, RING_SHORT_BYTES = 40, RING_RECORD_BYTES = 48, RING_LINE_BYTES = 64, RING_TAG_BITS = 24 };
+_Static_assert(RING_ITEMS <= 64, "ring.early and ring.copied have a bit for each item");
 
 struct ring_item {                          /* two cache lines, written by the sender only */
 	_Alignas(64) _Atomic uint64_t flag; /* (the item's number + 1) << 24 | tag */

@@ -21,7 +21,9 @@
  * It does not spin where ranks outnumber cores (crowded) or where threads of a CPU device need this core.
  *
  * A thread that executes a call inline only spins, because its peers are about to answer: 2000 rounds in a whole call,
- * 500 in one step, 64 for one piece of a message, 1 where ranks are crowded.  After that the call becomes a run.
+ * 500 in one step, 64 for one piece of a message, 16 before it looks for a free lane again (Note [lane gap] in
+ * exec/run_admit.c), 1 where ranks are crowded, no more than 200 where other programs have the cores.  After that the
+ * call becomes a run.
  *
  * Loops outside this policy call wait_yield for another thread of the process that is about to finish, and
  * wait_sleep_us for other processes.  Deadlines are compared with wait_now_ns. */
@@ -82,17 +84,17 @@ int64_t wait_round(struct wait *wait, const struct wait_for *why);
 /* wait_cores_taken: other programs have this process's cores; who spins only keeps the peers from theirs. */
 bool wait_cores_taken(void);
 
-/* Inline execution.  wait_inline_rounds: how often to check.  wait_inline_is_over: in this round: that often, or other
- * programs have the cores.  wait_inline: spins between two checks, or yields if shares. */
-enum wait_inline { WAIT_STATES = 2000, WAIT_STEP = 500, WAIT_PIECE = 64 };
+/* Inline execution.  wait_inline_rounds: how often to check.  wait_inline_goes_on: may the wait go on after so many
+ * rounds without progress?  wait_inline: spins between two checks, or yields if shares. */
+enum wait_inline { WAIT_STATES = 2000, WAIT_STEP = 500, WAIT_PIECE = 64, WAIT_GAP = 16 };
 enum { WAIT_LOOK_ROUND = 200 };
 static inline int wait_inline_rounds(enum wait_inline what, bool crowded)
 {
 	return crowded ? 1 : (int)what;
 }
-static inline bool wait_inline_is_over(int round, int rounds)
+static inline bool wait_inline_goes_on(int round, int rounds)
 {
-	return round >= rounds || (round == WAIT_LOOK_ROUND && wait_cores_taken());
+	return round < rounds && (round != WAIT_LOOK_ROUND || !wait_cores_taken());
 }
 void wait_inline(bool shares);
 

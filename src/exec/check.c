@@ -72,6 +72,11 @@ static bool is_awaited(struct choir_comm *comm, int rank, int64_t now)
 	return false;
 }
 
+static bool is_waited_for(void *run, int rank)
+{
+	return run_waits_for(run, rank);
+}
+
 /* Note [dead peers].  A peer that exits after its last call is no failure as long as no run waits for it.  The peer's
  * flags and messages from before its death can still be read, so a death counts only at the next look after it was
  * seen, when the engine has been driven in between and a run still waits for that rank.  Of a rank of another machine
@@ -79,16 +84,11 @@ static bool is_awaited(struct choir_comm *comm, int rank, int64_t now)
 static int find_dead(struct run *run, const char **what)
 {
 	struct choir_comm *comm = run->comm;
+	int dead = gone_find_dead(comm, is_waited_for, run);
 
-	*what = "dead";
-	for (int p = 0; p < comm->n_watched; p++) {
-		const struct comm_process *peer = &comm->processes[p];
-
-		for (int i = 0; i < peer->n_ranks && peer->dead_looks > 1; i++)
-			if (run_waits_for(run, peer->ranks[i]))
-				return peer->ranks[i];
-	}
-	*what = "dead or cut off";
+	*what = dead >= 0 ? "dead" : "dead or cut off";
+	if (dead >= 0)
+		return dead;
 	if (comm->messenger == NULL || !messenger_any_lost(comm->messenger))
 		return -1;
 	for (int rank = 0; rank < comm->n; rank++)

@@ -2,6 +2,7 @@
 #include "exec/gone.h"
 
 #include "exec/comm_list.h"
+#include "exec/lane.h"
 #include "exec/record.h"
 #include "exec/relatives.h"
 
@@ -164,24 +165,32 @@ static bool is_told(const struct choir_comm *comm, int rank)
 	return comm->n <= TOLD_ALL || near || (distance & (distance - 1)) == 0;
 }
 
-/* The record of the last collective of that rank of my node, if it has said it. */
+/* Of that rank of my node: the record of its last collective, if it has said it. */
 static bool last_record(const struct choir_comm *comm, int local_rank, uint64_t calls, struct call_record *out)
 {
-	const struct arena_lane *lane = comm_lane(comm, local_rank, (int)((calls - 1) % COMM_LANES));
+	return calls > 0 && lane_record(comm, local_rank, calls - 1, out);
+}
 
-	if (calls == 0 || !arena_is_at(atomic_load_explicit(&lane->flag, memory_order_acquire), calls - 1))
-		return false;
-	memcpy(out, lane->record, sizeof *out);
-	return true;
+int gone_find_dead(const struct choir_comm *comm, bool (*is_wanted)(void *ctx, int rank), void *ctx)
+{
+	for (int p = 0; comm->engine.any_dead && p < comm->n_watched; p++) {
+		const struct comm_process *peer = &comm->processes[p];
+
+		for (int i = 0; i < peer->n_ranks && peer->dead_looks > 1; i++)
+			if (is_wanted(ctx, peer->ranks[i]))
+				return peer->ranks[i];
+	}
+	return -1;
+}
+
+static bool is_rank(void *ctx, int rank)
+{
+	return rank == *(int *)ctx;
 }
 
 bool gone_is_dead(const struct choir_comm *comm, int rank)
 {
-	for (int p = 0; comm->engine.any_dead && p < comm->n_watched; p++)
-		for (int i = 0; i < comm->processes[p].n_ranks && comm->processes[p].dead_looks > 1; i++)
-			if (comm->processes[p].ranks[i] == rank)
-				return true;
-	return false;
+	return gone_find_dead(comm, is_rank, &rank) >= 0;
 }
 
 /* "; its last collective call was allreduce #7 (...)"; empty: unknown. */

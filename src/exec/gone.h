@@ -30,9 +30,11 @@ const struct gone *gone_find(const struct choir_comm *comm, int rank);
  * #7 (...); another of its comms had failed: ...". */
 choir_status gone_failure(const struct gone *gone, char *text, size_t bytes);
 
-/* gone_is_dead: was the process of that rank seen dead, and has the engine been driven since?  The driver only.
+/* gone_find_dead: the first rank that is wanted whose process was seen dead, if the engine has been driven since; -1:
+ * none.  gone_is_dead: is that rank such a one?  The driver only.
  * gone_dead_error: PEER_DEAD of a call that such a rank does not take part in, with a sentence that has the rank's last
  * call, as far as its node's arena has it.  what: "dead" or "dead or cut off". */
+int gone_find_dead(const struct choir_comm *comm, bool (*is_wanted)(void *ctx, int rank), void *ctx);
 bool gone_is_dead(const struct choir_comm *comm, int rank);
 choir_status gone_dead_error(const struct run *run, int rank, const char *what);
 

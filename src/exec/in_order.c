@@ -23,7 +23,7 @@ static void recv_in_order(struct run *run)
 	int rounds = wait_inline_rounds(WAIT_PIECE, run->comm->crowded);
 	bool done = false;
 
-	for (int i = 0; i < rounds; i++) {
+	for (int i = 0; wait_inline_goes_on(i, rounds); i++) {
 		if (p2p_take(run, run->plan->steps, &done) != CHOIR_SUCCESS || done)
 			break;
 		wait_spin();
@@ -49,7 +49,7 @@ static bool find_peer_buffers(struct run *run, const struct operand_table *table
 	int rounds = wait_inline_rounds(WAIT_STEP, run->comm->crowded);
 	bool moved = false;
 
-	for (int i = 0; i < rounds; i++) {
+	for (int i = 0; wait_inline_goes_on(i, rounds); i++) {
 		if (peers_are_known(run, table))
 			return true;
 		if (run_find_peer_buffers(run, &moved) != CHOIR_SUCCESS || moved)
@@ -95,7 +95,7 @@ static bool do_step(struct run *run, const struct operand_table *table, uint32_t
 	if (operand_table_do(table, run, id))
 		return true;
 	rounds = wait_inline_rounds(WAIT_STEP, run->comm->crowded);
-	for (int i = 0; i < rounds; i++) {
+	for (int i = 0; wait_inline_goes_on(i, rounds); i++) {
 		if (step->kind == PLAN_AWAIT && lane_seen_alike(run, step->peer, step->phase))
 			return true;
 		if (steps_try(run, id, &done) != CHOIR_SUCCESS || done || run->counts_differ)

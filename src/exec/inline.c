@@ -265,7 +265,7 @@ static bool sends_are_left(struct choir_comm *comm)
 			least = n;
 			*stuck = false;
 			idle = 0;
-		} else if (*stuck || wait_inline_is_over(idle, rounds)) {
+		} else if (*stuck || !wait_inline_goes_on(idle, rounds)) {
 			*stuck = true;
 			return true;
 		}
@@ -285,13 +285,11 @@ static choir_status advance_until_done(struct run *const *runs, size_t n, choir_
 	const struct run *failed = NULL;
 	size_t left = n;
 
-	for (int idle = 0; left > 0 && failed == NULL && idle < rounds; idle++) {
+	for (int idle = 0; left > 0 && failed == NULL && wait_inline_goes_on(idle, rounds); idle++) {
 		if (advance(runs, n, idle, &left, &failed) || (!pair && run_block_on_device(runs[0])))
 			idle = 0;
 		else
 			wait_inline(dev_is_cpu(comm->device) && run_waits_for_device(runs[0]));
-		if (idle == WAIT_LOOK_ROUND && wait_cores_taken())
-			break;
 		if (pair && comm_has_failed(comm))
 			break;
 	}

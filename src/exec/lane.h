@@ -8,6 +8,13 @@
 
 #include "exec/run.h"
 
+#include <string.h>
+
+static inline uint64_t lane_flag(const struct arena_lane *lane)
+{
+	return atomic_load_explicit(&lane->flag, memory_order_acquire);
+}
+
 struct lane_view {
 	bool reached;   /* it has published the phase, in this call or by being further */
 	bool is_here;   /* its lane is at this call */
@@ -19,12 +26,33 @@ struct lane_view {
 static inline struct lane_view lane_look(const struct run *run, int local_rank, uint32_t phase)
 {
 	const struct arena_lane *lane = comm_lane(run->comm, local_rank, run->lane);
-	uint64_t flag = atomic_load_explicit(&lane->flag, memory_order_acquire);
+	uint64_t flag = lane_flag(lane);
 	bool is_here = arena_is_at(flag, run->seq);
 
 	return (struct lane_view){ .reached = arena_reached(flag, run->seq, arena_point(run->plan_index, phase)),
 		                   .is_here = is_here,
 		                   .same_call = is_here && lane->call_hash == run->bound.record_hash };
+}
+
+/* lane_is_left: has that rank withdrawn from the call, is it done with it, or has it not entered it? */
+static inline bool lane_is_left(const struct run *run, int local_rank)
+{
+	const struct choir_comm *comm = run->comm;
+	uint64_t flag = lane_flag(comm_lane(comm, local_rank, run->lane));
+
+	return flag == ARENA_WITHDRAWN || flag < ARENA_FLAG(run->seq, 0) ||
+	       atomic_load_explicit(&comm_control(comm, local_rank)->done[run->lane], memory_order_acquire) > run->seq;
+}
+
+/* lane_record: what that rank calls in the comm's call seq; false: its lane is not at that call. */
+static inline bool lane_record(const struct choir_comm *comm, int local_rank, uint64_t seq, struct call_record *out)
+{
+	const struct arena_lane *lane = comm_lane(comm, local_rank, (int)(seq % COMM_LANES));
+
+	if (!arena_is_at(lane_flag(lane), seq))
+		return false;
+	memcpy(out, lane->record, sizeof *out);
+	return true;
 }
 
 /* lane_publish: this rank has published that point (arena_point) of the call.  The caller then wakes the node, where a

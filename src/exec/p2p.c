@@ -230,7 +230,7 @@ bool p2p_put_soon(struct run *run, const struct plan_step *step)
 		return true;
 	if (ring == NULL || ring->in_vain == ring->seen + 1)
 		return false;
-	for (int i = 0; !wait_inline_is_over(i, rounds); i++) {
+	for (int i = 0; wait_inline_goes_on(i, rounds); i++) {
 		if (p2p_put(run, step))
 			return true;
 		wait_spin();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "exec/record.h"
 
+#include "base/dtype.h"
 #include "base/plural.h"
 #include "base/user_op.h"
 #include "exec/lane.h"
@@ -8,6 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <xxhash.h>
+
+_Static_assert(N_COLLECTIVES <= UINT8_MAX && N_DTYPES <= UINT8_MAX && N_OPS <= RECORD_USER_OP,
+               "a record's bytes hold them, and N_COLLECTIVES, which calls of one device have");
+_Static_assert(sizeof(struct call_record) == ARENA_RECORD_BYTES && sizeof(struct call_record) <= RING_RECORD_BYTES,
+               "lanes and ring items hold a record");
 
 /* "12", or "12 'gradients'" of a call that has a name; "12 with tag 7" of a send. */
 static const char *describe_number(uint64_t key, const char *name, char *text, size_t bytes)

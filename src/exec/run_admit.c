@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-enum { GAP_PAUSES = 16, FEW_LANES = COMM_LANES / 2 }; /* the pauses take as long as two or three short calls */
+enum { FEW_LANES = COMM_LANES / 2 };
 
 static bool left_by(struct choir_comm *comm, int local_rank, int lane, uint64_t seq)
 {
@@ -76,11 +76,13 @@ bool run_held_up(const struct run *run, int local_rank)
 
 /* Note [lane gap].  A rank that only gives, the root of a broadcast say, is soon so far ahead that one lane at a time
  * comes free, and each look for it takes the line away on which a peer notes the ends of its calls.  So after a look
- * that found few free lanes it pauses: the peers, which have some calls to go on with, end several meanwhile.  Only the
- * thread of a blocking call does: a driver has other runs to look at. */
+ * that found few free lanes it spins as long as two or three short calls take: the peers, which have some calls to go
+ * on with, end several meanwhile.  Only the thread of a blocking call does: a driver has other runs to look at. */
 static void let_peers_catch_up(const struct choir_comm *comm)
 {
-	for (int i = 0; i < GAP_PAUSES && !comm->crowded; i++)
+	int rounds = wait_inline_rounds(WAIT_GAP, comm->crowded);
+
+	for (int i = 0; wait_inline_goes_on(i, rounds); i++)
 		wait_spin();
 }
 

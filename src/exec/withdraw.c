@@ -7,6 +7,8 @@
  * be at work: it is waited for until it has withdrawn too, is done with the call, or is dead. */
 #include "exec/withdraw.h"
 
+#include "exec/lane.h"
+
 void withdraw(struct choir_comm *comm, int64_t now_ns)
 {
 	if (comm->engine.withdrawn_ns != 0)
@@ -16,16 +18,6 @@ void withdraw(struct choir_comm *comm, int64_t now_ns)
 		arena_publish(comm_lane(comm, comm->local_rank, lane), ARENA_WITHDRAWN);
 	bell_fence(bell_mine());
 	comm_wake_node(comm);
-}
-
-/* Has this rank left the call, or can it not have entered it? */
-static bool is_outside(const struct run *run, int local_rank)
-{
-	const struct choir_comm *comm = run->comm;
-	uint64_t flag = atomic_load_explicit(&comm_lane(comm, local_rank, run->lane)->flag, memory_order_acquire);
-
-	return flag == ARENA_WITHDRAWN || flag < ARENA_FLAG(run->seq, 0) ||
-	       atomic_load_explicit(&comm_control(comm, local_rank)->done[run->lane], memory_order_acquire) > run->seq;
 }
 
 /* Of another process: dead, or not to be waited for any longer.  One look is enough, unlike in Note [dead peers]:
@@ -43,9 +35,9 @@ bool withdraw_left_alone(const struct run *run, int64_t now_ns)
 	int inside = 0;
 
 	for (int local_rank = 0; local_rank < comm->node_size; local_rank++)
-		inside += !is_outside(run, local_rank);
+		inside += !lane_is_left(run, local_rank);
 	for (int p = 0; p < comm->n_near && inside > 0; p++)
 		for (int i = 0; i < comm->processes[p].n_ranks && is_given_up(&comm->processes[p], late); i++)
-			inside -= !is_outside(run, layout->local_rank_of[comm->processes[p].ranks[i]]);
+			inside -= !lane_is_left(run, layout->local_rank_of[comm->processes[p].ranks[i]]);
 	return inside <= 0;
 }

@@ -64,6 +64,7 @@ enum {
 	ARENA_RING_MOST = 2 << 20,    /* the most bytes of one ring */
 	ARENA_RINGS_BYTES = 16 << 20, /* the most bytes of all rings */
 };
+_Static_assert(ARENA_RING_RANKS <= 64, "a bit for each rank: arena_control.rings and those of exec");
 
 struct arena_address {   /* what a peer needs to map the arena */
 	int64_t process; /* process_id.h */
