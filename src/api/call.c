@@ -98,10 +98,9 @@ choir_status call_named(choir_status st, const choir_call *given)
 {
 	size_t end = offsetof(choir_call, name) + sizeof given->name;
 
-	if (st == CHOIR_SUCCESS || given == NULL || given->struct_size < end || given->struct_size > sizeof *given ||
-	    given->name == NULL)
+	if (st == CHOIR_SUCCESS || given == NULL || given->struct_size < end || given->struct_size > sizeof *given)
 		return st;
-	return strstr(error_text(), given->name) != NULL ? st : error_prefix(st, "'%s'", given->name);
+	return error_named(st, given->name);
 }
 
 choir_status call_check_struct(const char *call, const char *what, const char *init, const void *given, size_t known)
@@ -243,19 +242,22 @@ choir_status call_may_start(const char *call, choir_comm *comm, choir_event **ev
 	return call_blocks(event_p) ? call_may_block(call, comm, false) : CHOIR_SUCCESS;
 }
 
-/* Waits for a blocking call.  A sibling that nobody has used may be this thread's own, or that of a thread that is
- * late: at the warning time the first is named, since nothing else would say it; the deadline ends both. */
-static choir_status wait_for(const char *call, struct choir_comm *comm, choir_event *event, bool pair, uint64_t seq)
+/* Waits for a blocking call; name: the caller's of it; NULL or "": none.  A sibling that nobody has used may be this
+ * thread's own, or that of a thread that is late: at the warning time the first is named, since nothing else would say
+ * it; the deadline ends both. */
+static choir_status wait_for(const char *call, const char *name, struct choir_comm *comm, choir_event *event, bool pair,
+                             uint64_t seq)
 {
+	bool named = name != NULL && name[0] != '\0';
 	int other = -1;
 
 	if (comm->family != NULL && !pair && !progress_wait(event, comm->warn_ms))
 		other = sibling_behind(comm, 0, seq);
 	if (other >= 0)
 		log_text(LOG_WARNING,
-		         "%s: %s: rank %d waits for rank %d, which no thread has called for yet: if this thread drives "
-		         "both, put their calls between choir_group_begin and choir_group_end, or take events",
-		         comm->name, call, comm->rank, other);
+		         "%s: %s%s%s%s: rank %d waits for rank %d, which no thread has called for yet: if this thread "
+		         "drives both, put their calls between choir_group_begin and choir_group_end, or take events",
+		         comm->name, call, named ? " '" : "", named ? name : "", named ? "'" : "", comm->rank, other);
 	return choir_event_wait(event, -1);
 }
 
@@ -284,6 +286,7 @@ choir_status call_start_all(const char *call, struct run *const *runs, size_t n,
 	choir_event *event = choir_event_retain(runs[0]->event);
 	bool pair = runs[0]->bound.pair;
 	uint64_t seq = comm->submission.next_seq + n - 1; /* of the last */
+	char name[CALL_NAME_BYTES];
 	choir_status st;
 
 	call_note_user(comm);
@@ -291,6 +294,7 @@ choir_status call_start_all(const char *call, struct run *const *runs, size_t n,
 		add_to_group(runs, n, event, event_p);
 		return CHOIR_SUCCESS;
 	}
+	snprintf(name, sizeof name, "%s", event_p == NULL ? run_caller_name(runs[0]) : ""); /* the run may end soon */
 	st = submit_parts(runs, n);
 	if (st != CHOIR_SUCCESS) {
 		choir_event_release(event);
@@ -301,13 +305,14 @@ choir_status call_start_all(const char *call, struct run *const *runs, size_t n,
 		(void)progress_kick(); /* without a background thread the call progresses while somebody waits */
 		return CHOIR_SUCCESS;
 	}
-	return call_finish(call, comm, event, pair, seq);
+	return call_finish(call, name, comm, event, pair, seq);
 }
 
-choir_status call_finish(const char *call, struct choir_comm *comm, choir_event *event, bool pair, uint64_t seq)
+choir_status call_finish(const char *call, const char *name, struct choir_comm *comm, choir_event *event, bool pair,
+                         uint64_t seq)
 {
 	bool inside = comm_enter(comm);
-	choir_status st = inside ? wait_for(call, comm, event, pair, seq) : choir_event_wait(event, -1);
+	choir_status st = inside ? wait_for(call, name, comm, event, pair, seq) : choir_event_wait(event, -1);
 
 	if (inside)
 		comm_leave(comm);

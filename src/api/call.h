@@ -68,8 +68,10 @@ choir_status call_start(const char *call, struct run *run, choir_status filled, 
 /* call_start_all: the same for n filled runs that share their event (run_share_event), at least one. */
 choir_status call_start_all(const char *call, struct run *const *runs, size_t n, choir_event **event_p);
 
-/* call_finish: waits for the event of a blocking call with that number, and releases it. */
-choir_status call_finish(const char *call, struct choir_comm *comm, choir_event *event, bool pair, uint64_t seq);
+/* call_finish: waits for the event of a blocking call with that number, and releases it.  name: the caller's of the
+ * call; NULL or "": none. */
+choir_status call_finish(const char *call, const char *name, struct choir_comm *comm, choir_event *event, bool pair,
+                         uint64_t seq);
 
 /* call_note_user: this thread is the last one that used the comm. */
 void call_note_user(choir_comm *comm);

@@ -86,7 +86,8 @@ static choir_status submit_runs(choir_comm *comm, struct prepared *prepared, siz
 
 /* --- by the caller's thread --- */
 
-/* After inline_enter: so many parts, from that one on.  After them the call may be gone. */
+/* After inline_enter: so many parts, from that one on.  After them the call may be gone.  caller_name: NULL = none; a
+ * failure has it. */
 static choir_status execute_parts(choir_comm *comm, struct prepared *prepared, size_t first, size_t n,
                                   int64_t deadline_ms, const char *caller_name)
 {
@@ -96,7 +97,7 @@ static choir_status execute_parts(choir_comm *comm, struct prepared *prepared, s
 	choir_event *event;
 	choir_status st = inline_execute(comm, prepared, first, n, deadline_ms, caller_name, &event);
 
-	return event == NULL ? st : call_finish(name, comm, event, pair, seq);
+	return event == NULL ? st : error_named(call_finish(name, caller_name, comm, event, pair, seq), caller_name);
 }
 
 /* After inline_enter: one part after the other, each of which enters anew; where something else is under way by then,
@@ -122,7 +123,7 @@ static choir_status execute_list(choir_comm *comm, struct prepared *prepared, in
 		comm_fail(comm, st, error_text());
 	prepared_release(prepared);
 	comm_leave(comm);
-	return st;
+	return error_named(st, caller_name);
 }
 
 /* After inline_enter.  caller_name NULL: the call is named after its function. */
@@ -177,11 +178,13 @@ static bool start_again(choir_comm *comm, struct call_key *key, const choir_call
 	}
 	/* A comm that is one of several of this process might block its own thread. */
 	*st_p = comm->family != NULL ? call_may_block(key->form->name, comm, is_pair(prepared)) : CHOIR_SUCCESS;
-	if (*st_p == CHOIR_SUCCESS)
+	if (*st_p == CHOIR_SUCCESS) {
 		*st_p = execute_inline(comm, prepared, given != NULL ? given->deadline_ms : 0,
 		                       given != NULL ? given->name : NULL);
-	else
+	} else {
 		inline_leave(comm);
+		*st_p = call_named(*st_p, given);
+	}
 	return true;
 }
 
@@ -230,6 +233,12 @@ void start_keep(choir_comm *comm, struct prepared *prepared)
 	engine_leave(&comm->engine);
 }
 
+/* What call_read filled in is the function's. */
+static const char *caller_name(const struct prepared *prepared, const choir_call *call)
+{
+	return call->name != prepared->key.form->name ? call->name : NULL;
+}
+
 static choir_status start_taken(choir_comm *comm, struct prepared *prepared, const choir_call *call,
                                 choir_event **event_p, struct segments_owner *hold, struct commit **taken_p)
 {
@@ -239,7 +248,7 @@ static choir_status start_taken(choir_comm *comm, struct prepared *prepared, con
 	if (call_blocks(event_p)) {
 		TRY(call_may_block(prepared->key.form->name, comm, is_pair(prepared)));
 		if (prepared->may_inline && has_no_deps(call) && inline_enter(comm))
-			return execute_inline(comm, prepared, call->deadline_ms, call->name);
+			return execute_inline(comm, prepared, call->deadline_ms, caller_name(prepared, call));
 		return submit_runs(comm, prepared, 0, call, NULL, NULL, taken_p);
 	}
 	if (hold == NULL && prepared->key.tensors != NULL) {

@@ -31,6 +31,16 @@ choir_status error_prefix(choir_status status, const char *format, ...)
 	return error_set(status, "%s: %s", prefix, last_text);
 }
 
+choir_status error_named(choir_status status, const char *name)
+{
+	char quoted[1 + 31 + 1]; /* sentences about runs cut longer names off */
+
+	if (status == CHOIR_SUCCESS || name == NULL)
+		return status;
+	snprintf(quoted, sizeof quoted, "'%s", name);
+	return strstr(last_text, quoted) != NULL ? status : error_prefix(status, "'%s'", name);
+}
+
 choir_status error_no_memory(const char *what, size_t bytes)
 {
 	return error_set(CHOIR_NO_MEMORY, "no memory for %s (%zu bytes)", what, bytes);

@@ -332,11 +332,11 @@ choir_status inline_execute(struct choir_comm *comm, struct prepared *prepared, 
 
 		if (st != CHOIR_SUCCESS) {
 			inline_leave(comm);
-			return st;
+			return error_named(st, name);
 		}
 	}
 	if (waits_for_transport(runs[0]) || !submit_number(runs, (int)n))
-		return submit_instead(runs, n, event_p);
+		return error_named(submit_instead(runs, n, event_p), name);
 	over =
 	    atomic_load_explicit(&comm->gone, memory_order_relaxed) == NULL; /* else by the states, which look at it */
 	for (size_t i = 0; i < n && over; i++) {
@@ -347,7 +347,7 @@ choir_status inline_execute(struct choir_comm *comm, struct prepared *prepared, 
 		over = runs[i]->state == RUN_ENDED && runs[i]->status == CHOIR_SUCCESS;
 	}
 	if (!over)
-		return advance_until_done(runs, n, event_p);
+		return error_named(advance_until_done(runs, n, event_p), name);
 	finish(runs, n);
 	return CHOIR_SUCCESS;
 }

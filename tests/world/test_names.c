@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* choir_call.name stands in every sentence about that call, whatever kind of call it is and whatever goes wrong. */
+#include "exec/run.h"
 #include "world/gate.h"
 
 #include <pthread.h>
@@ -265,10 +266,115 @@ static void test_short_wait(void **state)
 		line_up_run(2, 0, 20000, wait_briefly, &waited[i]);
 }
 
+/* --- a call that was made before, executed by the caller's thread --- */
+
+choir_status __real_run_create(choir_comm *comm, struct run **out_p);
+static _Atomic bool refuse_runs;
+
+choir_status __wrap_run_create(choir_comm *comm, struct run **out_p)
+{
+	return refuse_runs ? error_no_memory("a call", sizeof(struct run)) : __real_run_create(comm, out_p);
+}
+
+/* With an event first, so that the comm knows the call and has not executed it inline. */
+static void inline_failure(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	struct buffers *b = calloc(1, sizeof *b);
+	choir_call call = named();
+	choir_event *event = NULL;
+
+	(void)arg;
+	if (OK(allreduce(comm, b, NULL, &event)))
+		IS(choir_event_wait(event, -1), CHOIR_SUCCESS);
+	choir_event_release(event);
+	line_up();
+	refuse_runs = true;
+	if (rank == 0)
+		SAYS(allreduce(comm, b, &call, NULL), CHOIR_NO_MEMORY, "'gradients'|no memory for a call");
+	line_up();
+	refuse_runs = false;
+	if (rank == 1)
+		IS(choir_comm_abort(comm), CHOIR_SUCCESS);
+	line_up();
+	IS(allreduce(comm, b, &call, NULL), CHOIR_ABORTED);
+	CHECK(says(choir_last_error(), "'gradients'|abort"));
+	free(b);
+}
+
+static void test_inline_failure(void **state)
+{
+	(void)state;
+	line_up_run(2, 0, 20000, inline_failure, NULL);
+}
+
+/* --- one thread, several ranks --- */
+
+static bool log_names_the_idle_rank(void)
+{
+	bool does;
+
+	pthread_mutex_lock(&log_lock);
+	does = says(logged, "'gradients': rank 0 waits for rank 1, which no thread has called for yet");
+	pthread_mutex_unlock(&log_lock);
+	return does;
+}
+
+/* Both ranks' calls by this thread, so each comm knows it. */
+static void group_of_both(struct world *world, struct buffers *b)
+{
+	assert_int_equal(choir_group_begin(), CHOIR_SUCCESS);
+	for (int r = 0; r < 2; r++)
+		assert_int_equal(allreduce(world->comms[r], &b[r], NULL, NULL), CHOIR_SUCCESS);
+	assert_int_equal(choir_group_end(), CHOIR_SUCCESS);
+}
+
+static void test_would_deadlock(void **state)
+{
+	struct buffers *b = calloc(2, sizeof *b);
+	choir_call call = named();
+	struct world world;
+
+	(void)state;
+	world_begin(&world, 2, NULL);
+	group_of_both(&world, b);
+	assert_int_equal(allreduce(world.comms[0], b, &call, NULL), CHOIR_WOULD_DEADLOCK);
+	assert_true(says(choir_last_error(), "'gradients'|rank 0 would block for rank 1"));
+	world_end(&world);
+	free(b);
+}
+
+/* Nobody has used rank 1.  A sparse call is submitted, an allreduce executed inline at first. */
+static void test_idle_sibling(void **state)
+{
+	static const call_fn waiting[] = { allreduce, list, sparse };
+	struct buffers *b = calloc(1, sizeof *b);
+	choir_call call = named();
+
+	(void)state;
+	for (size_t i = 0; i < sizeof waiting / sizeof *waiting; i++) {
+		choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+		struct world world;
+
+		config.warn_ms = WARN_MS;
+		config.deadline_ms = deadline_of(waiting[i]);
+		world_begin(&world, 2, &config);
+		logged[0] = '\0';
+		choir_set_log(keep_log, NULL);
+		assert_int_equal(waiting[i](world.comms[0], b, &call, NULL), CHOIR_TIMEOUT);
+		choir_set_log(NULL, NULL);
+		if (!log_names_the_idle_rank())
+			fail_msg("call %zu: the warning does not name it: %s", i, logged);
+		world_end(&world);
+	}
+	free(b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_late), cmocka_unit_test(test_mismatch),
-		                            cmocka_unit_test(test_refused), cmocka_unit_test(test_short_wait) };
+		                            cmocka_unit_test(test_refused), cmocka_unit_test(test_short_wait),
+		                            cmocka_unit_test(test_inline_failure),
+		                            cmocka_unit_test(test_would_deadlock), cmocka_unit_test(test_idle_sibling) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();
