@@ -371,10 +371,12 @@ static void test_idle_sibling(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_late), cmocka_unit_test(test_mismatch),
-		                            cmocka_unit_test(test_refused), cmocka_unit_test(test_short_wait),
-		                            cmocka_unit_test(test_inline_failure),
-		                            cmocka_unit_test(test_would_deadlock), cmocka_unit_test(test_idle_sibling) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_late),           cmocka_unit_test(test_mismatch),
+		cmocka_unit_test(test_refused),        cmocka_unit_test(test_short_wait),
+		cmocka_unit_test(test_inline_failure), cmocka_unit_test(test_would_deadlock),
+		cmocka_unit_test(test_idle_sibling)
+	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();
