@@ -79,7 +79,7 @@ struct args {
 	const char *compare_old, *compare_new; /* both or neither */
 	double fail_over;
 	int local;                          /* ranks as threads; 0 = the processes of MPI */
-	const char *devices[ARGS_MAX_LIST]; /* "P:D", dealt out in turn */
+	const char *devices[ARGS_MAX_LIST]; /* "P:D" or "P:D.S", dealt out in turn */
 	int n_devices;
 	const char *vs[ARGS_MAX_LIST];
 	int n_vs;

@@ -15,17 +15,46 @@ static bool any_platform(void)
 	return clGetPlatformIDs(0, NULL, &n) == CL_SUCCESS && n > 0;
 }
 
+/* Parts of a device by affinity domain, as a GPU's tiles are, else halves of its compute units; 0: it has none. */
+static cl_uint divide(cl_device_id device, cl_device_id *parts)
+{
+	cl_device_partition_property ways[][3] = {
+		{ CL_DEVICE_PARTITION_BY_AFFINITY_DOMAIN, CL_DEVICE_AFFINITY_DOMAIN_NEXT_PARTITIONABLE, 0 },
+		{ CL_DEVICE_PARTITION_EQUALLY, 0, 0 },
+	};
+	cl_uint units = 0, most = 0, n = 0;
+
+	clGetDeviceInfo(device, CL_DEVICE_PARTITION_MAX_SUB_DEVICES, sizeof most, &most, NULL);
+	clGetDeviceInfo(device, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof units, &units, NULL);
+	ways[1][1] = units / 2;
+	for (int i = 0; i < 2 && most > 1 && units > 1; i++)
+		if (clCreateSubDevices(device, ways[i], 0, NULL, &n) == CL_SUCCESS && n > 1 && n <= MAX_LISTED &&
+		    clCreateSubDevices(device, ways[i], n, parts, NULL) == CL_SUCCESS)
+			return n;
+	return 0;
+}
+
+/* A sub-device, the caller's to release. */
+static bool find_part(cl_device_id device, unsigned part, cl_device_id *out)
+{
+	cl_device_id parts[MAX_LISTED];
+	cl_uint n = divide(device, parts);
+
+	for (cl_uint i = 0; i < n; i++)
+		if (i != part)
+			clReleaseDevice(parts[i]);
+	if (part < n)
+		*out = parts[part];
+	return part < n;
+}
+
 /* "P:D" as choir-info numbers them: the order of clGetPlatformIDs and clGetDeviceIDs. */
-static bool find_device(const char *place, cl_device_id *out)
+static bool list_device(unsigned p, unsigned d, cl_device_id *out)
 {
 	cl_platform_id platforms[MAX_LISTED];
 	cl_device_id devices[MAX_LISTED];
 	cl_uint n = 0;
-	unsigned p, d;
-	char end;
 
-	if (sscanf(place, "%u:%u%c", &p, &d, &end) != 2)
-		return false;
 	if (clGetPlatformIDs(MAX_LISTED, platforms, &n) != CL_SUCCESS || p >= n || p >= MAX_LISTED)
 		return false;
 	if (clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, MAX_LISTED, devices, &n) != CL_SUCCESS || d >= n ||
@@ -33,6 +62,23 @@ static bool find_device(const char *place, cl_device_id *out)
 		return false;
 	*out = devices[d];
 	return true;
+}
+
+/* "P:D", or "P:D.S", a sub-device of it.  An exit status. */
+static int find_device(const char *place, cl_device_id *out)
+{
+	unsigned p, d, part;
+	char dot = '.', end;
+	int read = sscanf(place, "%u:%u%c%u%c", &p, &d, &dot, &part, &end);
+
+	if ((read != 2 && read != 4) || dot != '.' || !list_device(p, d, out)) {
+		fprintf(stderr, "choir-bench: --devices: there is no device '%s'; choir-info lists them\n", place);
+		return EXIT_USAGE;
+	}
+	if (read == 2 || find_part(*out, part, out))
+		return EXIT_FINE;
+	fprintf(stderr, "choir-bench: --devices: the device of '%s' has no sub-device %u\n", place, part);
+	return EXIT_NO_DEVICE;
 }
 
 static choir_status open_device(cl_device_id device, choir_device **out_p)
@@ -60,11 +106,15 @@ int place_device(const struct args *args, int local_rank, choir_device **out_p)
 		fprintf(stderr, "choir-bench: there is no OpenCL device\n");
 		return EXIT_NO_DEVICE;
 	}
-	if (place != NULL && !find_device(place, &device)) {
-		fprintf(stderr, "choir-bench: --devices: there is no device '%s'; choir-info lists them\n", place);
-		return EXIT_USAGE;
+	if (place != NULL) {
+		int status = find_device(place, &device);
+
+		if (status != EXIT_FINE)
+			return status;
 	}
 	st = place != NULL ? open_device(device, out_p) : choir_device_create_default(local_rank, out_p);
+	if (place != NULL)
+		clReleaseDevice(device); /* its context holds a sub-device; of others this does nothing */
 	if (st == CHOIR_SUCCESS)
 		return EXIT_FINE;
 	fprintf(stderr, "choir-bench: %s: %s\n", choir_status_name(st), choir_last_error());
