@@ -62,10 +62,12 @@ uint64_t dev_command_bytes(const choir_device *device)
 }
 
 /* One read and one write of b bytes take 2 (latency + b / rate).  In m chunks, the reads of some beside the writes of
- * others, it is m + 1 times (latency + b / m / rate): less from b = 2 latency rate on. */
+ * others, it is m + 1 times (latency + b / m / rate): less from b = 2 latency rate on.  A CPU that somebody forced into
+ * class stage copies on the cores of the ranks, one copy after another, so chunks only add commands, as long as the
+ * caches hold the buffers. */
 uint64_t dev_short_bytes(const choir_device *device)
 {
-	uint64_t bytes = 2 * dev_command_bytes(device);
+	uint64_t bytes = 2 * (dev_has_far_memory(device) ? dev_command_bytes(device) : MOST_COMMAND_BYTES);
 
 	return bytes > LEAST_SHORT_BYTES ? bytes : LEAST_SHORT_BYTES;
 }
