@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The life of the background thread: it is started when first needed, rests while there is nothing to do, and ends with
- * the last comm.  What it does is in progress.c.
+ * the last comm.  Its loop is in progress.c.
  *
  * Note [lives].  A comm may be created while the thread of the comms before it still ends.  So each thread has a
  * number, its life, and ends once background.life is another one; for a moment there may be two. */

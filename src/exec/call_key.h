@@ -16,7 +16,8 @@ enum { KEY_LISTS = 4 };
 struct call_key;
 struct prepared;
 
-/* What the arguments of a public function mean: one constant row a function, beside its definition (src/api). */
+/* The form of a public function: its collective, and how its arguments become a prepared call.  One constant row a
+ * function, beside its definition (src/api). */
 struct call_form {
 	const char *name;           /* "choir_allreduce" */
 	enum collective collective; /* what the buffers hold, and what it takes: its row in algo/collective.def */
@@ -30,7 +31,7 @@ struct call_form {
 	                      choir_event **event_p);
 };
 
-/* What was asked for, as the caller gave it.  Two calls with equal keys do the same. */
+/* A call's function and arguments, as the caller gave them.  Two calls with equal keys do the same. */
 struct call_key {
 	const struct call_form *form;
 	choir_buffer send, recv; /* of a list: of its first tensor */

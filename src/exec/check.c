@@ -57,7 +57,8 @@ static void give_sign(struct choir_comm *comm, int64_t now)
 		relatives_visit(comm, sign_for, &(struct sign){ comm->endpoint_of[target], now });
 }
 
-/* Does one of its first calls wait for that rank, and for long?  Who has not made a call of a key is not known. */
+/* Does one of its first calls wait for that rank, and for long?  On a keyed comm a late call counts for every rank,
+ * since this rank may not know which ranks have not made it. */
 static bool is_awaited(struct choir_comm *comm, int rank, int64_t now)
 {
 	int n = 0;

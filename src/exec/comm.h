@@ -31,7 +31,7 @@ struct comm_process {
 	int n_ranks;
 };
 
-/* What ranks of other nodes have told, see liveness.h. */
+/* State of a rank of another node, as far as it has told or the transport shows, see liveness.h. */
 struct liveness_rank {
 	_Atomic uint64_t calls;     /* that it has started */
 	_Atomic int64_t heard_ns;   /* 0 = never */
@@ -95,8 +95,8 @@ struct symmetric_table {
  * is taken under an event's, the plan cache's, the notes' of keyed calls, the worker's.  The right to drive is no lock:
  * it is only tried for, and its holder may take any of these.
  *
- * What stands first is constant from creation to comm_close, and any thread reads it.  Each struct behind it says who
- * may touch it. */
+ * The members before `engine` are constant from creation to comm_close, and any thread reads them; in `processes` the
+ * driver counts.  Each struct from `engine` on says who may touch it. */
 struct choir_comm {
 	int rank, n;
 	char name[48];
@@ -200,8 +200,8 @@ struct choir_comm *comm_retain(struct choir_comm *comm);
 void comm_release(struct choir_comm *comm);
 
 /* comm_enter: until comm_leave nothing that the comm has is freed by a destroying thread.  False: it has been
- * destroyed, and only its shell is left, which a reference keeps.  Nested calls are fine.  Nobody waits in between but
- * for calls on the comm, all of which choir_comm_destroy ends. */
+ * destroyed, and only its shell is left, which a reference keeps.  Nested calls are fine.  Between the two a thread
+ * waits for nothing but calls on the comm, all of which choir_comm_destroy ends. */
 bool comm_enter(struct choir_comm *comm);
 void comm_leave(struct choir_comm *comm);
 

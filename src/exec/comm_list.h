@@ -24,8 +24,8 @@ struct choir_comm *comm_list_first(void);
 void comm_list_add(struct choir_comm *comm);
 void comm_list_remove(struct choir_comm *comm);
 
-/* comm_list_next_busy: under the lock: the busy comm after `before` (NULL: the first); NULL at the end.  Those on the
- * way that are idle leave the list of busy ones. */
+/* comm_list_next_busy: under the lock: the busy comm after `before` (NULL: the first); NULL at the end.  Takes idle
+ * comms that it comes by out of the list of busy ones. */
 struct choir_comm *comm_list_next_busy(const struct choir_comm *before);
 
 /* comm_list_next: for a walk without the lock: the comm after `before` (NULL: the first), of all or of the busy ones,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a call waits for before it starts: cl_events and events of other calls. */
+/* The deps of a call, for which it waits before it starts: cl_events and events of other calls. */
 #ifndef EXEC_DEPS_H
 #define EXEC_DEPS_H
 

@@ -15,7 +15,8 @@ static struct dev_bytes at_off(struct dev_bytes bytes, uint64_t off)
 	return bytes;
 }
 
-/* What peers copy from that rank in this call: it has raised its flag, and not left. */
+/* The memory of that rank from which its peers copy in this call; valid after the rank has raised its flag, until it
+ * leaves the call. */
 static const struct run_source *source_of(const struct run *run, int rank)
 {
 	return symmetric_source(comm_lane(run->comm, run->comm->layout.local_rank_of[rank], run->lane)->send_address);
@@ -83,7 +84,7 @@ static bool find_in(struct end *end, uint64_t done, struct dev_bytes *bytes, uin
 	return at.padded;
 }
 
-/* What is copied to padding is nobody's; padding itself is zeros. */
+/* Bytes copied to padding are dropped; bytes copied from padding are zeros. */
 static choir_status copy_pieces(struct run *run, struct end *to, struct end *from, uint64_t len, cl_event *event_p)
 {
 	choir_device *device = run->comm->device;

@@ -50,7 +50,7 @@ void engine_refuse(struct choir_comm *comm)
 	engine_leave(engine);
 }
 
-/* What was submitted is in flight from here on.  True if the first of it begins alone. */
+/* Adds the submitted runs to the flight.  True if the flight was empty before, and is not any more. */
 static bool take_submitted(struct choir_comm *comm)
 {
 	struct flight *flight = &comm->engine.flight;
@@ -114,8 +114,8 @@ static bool advance_eligible(struct choir_comm *comm)
 	return moved;
 }
 
-/* Nothing moved.  True: the only run, which sends nothing, has blocked until a command of the device was over.  Else
- * device_works tells whether commands are under way. */
+/* After a drive in which nothing moved.  True: the only run, which sends nothing, has blocked until a command of the
+ * device was over.  Else device_works tells whether commands are under way. */
 static bool wait_or_note_device(struct choir_comm *comm)
 {
 	struct run *run = comm->engine.flight.eligible;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a comm's engine is made of, by who may touch it: any caller under a lock (struct submission), or the one thread
+/* The members of a comm's engine, by who may touch them: any caller under a lock (struct submission), or the one thread
  * that has the right to drive (struct engine). */
 #ifndef EXEC_ENGINE_STATE_H
 #define EXEC_ENGINE_STATE_H
@@ -92,7 +92,7 @@ struct call_cache {
 	struct dropped_call *dropped;             /* [PREPARED_MOST] by their hashes; NULL = none yet, or no memory */
 };
 
-/* What this rank uses of the arena so far.  The driver only. */
+/* The parts of the arena that this rank uses so far.  The driver only. */
 struct arena_use {
 	uint64_t calls_over; /* all calls of lower numbers are over on all ranks of the node */
 	/* [node size] what I saw last of each rank's arena_control.done */

@@ -6,7 +6,7 @@
 
 #include "exec/run.h"
 
-/* What a rank told; in comm.gone. */
+/* The last message of a rank that makes no more calls; in comm.gone. */
 struct gone {
 	struct gone *next;
 	int rank;

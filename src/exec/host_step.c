@@ -20,7 +20,7 @@ static uint64_t next_piece(const struct run *run, const struct plan_step *step)
 
 enum { FEW_OPERANDS = 16, FETCHED_BYTES = 256, LINE_BYTES = 64 };
 
-/* What a step reads and writes: n_dst destinations, those from nt_from on by nt stores, then its sources. */
+/* The operands of a step: n_dst destinations, those from nt_from on written by nt stores, then its sources. */
 struct operands {
 	uint32_t n_dst, nt_from, n;
 	bool swaps;            /* an operator of the caller's: the first two sources may be folded in either order */

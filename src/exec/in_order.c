@@ -107,7 +107,7 @@ static bool do_step(struct run *run, const struct operand_table *table, uint32_t
 	return done;
 }
 
-/* Nothing was mapped. */
+/* No buffer was mapped, so there is nothing to unmap. */
 static void end(struct run *run)
 {
 	run->state = RUN_UNMAP;

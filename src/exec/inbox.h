@@ -23,8 +23,8 @@ struct inbox_mismatch {
 	char name[CALL_NAME_BYTES]; /* the caller's of mine; "" = none */
 };
 
-/* What an inbox keeps at most.  INBOX_MESSAGE_BYTES: what a message counts beside its payload, about: empty messages
- * fill memory too. */
+/* INBOX_KEPT_BYTES: the most that an inbox keeps.  INBOX_MESSAGE_BYTES: about what a message takes beside its payload,
+ * which counts too: empty messages fill memory. */
 #define INBOX_KEPT_BYTES    (1ull << 30)
 #define INBOX_MESSAGE_BYTES 1024
 

@@ -52,7 +52,7 @@ static void list_missing(const struct choir_comm *comm, const struct keyed_call 
 		snprintf(text, bytes, "rank%s%s ha%s", n > 1 ? "s" : "", ranks, n > 1 ? "ve" : "s");
 }
 
-/* Asks the ranks of other nodes whether they have made the call, if it is time to.  Those that have will say so. */
+/* Asks the ranks of other nodes whether they have made the call, if it is time to.  A rank that has made it answers. */
 static void ask(struct choir_comm *comm, struct keyed_call *call, int64_t now, int64_t ms)
 {
 	if (comm->layout.n_nodes == 1 || comm->keyed->asked_ns == now ||
@@ -219,7 +219,7 @@ static void describe(const struct choir_comm *comm, const struct keyed_call *cal
 	         run->name, ms / 1e3, missing, call->text);
 }
 
-/* Has this rank read the order of keys?  What it has not read may begin the call. */
+/* Has this rank read the order of keys?  An entry that it has not read may begin the call. */
 static bool order_is_read(const struct keyed *keyed)
 {
 	uint64_t cursor = keyed->cursor, key;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a keyed comm remembers of its calls; for keyed.c, keyed_check.c and keyed_notes.c. */
+/* The calls that a keyed comm remembers, and messages about their keys; for keyed.c, keyed_check.c and
+ * keyed_notes.c. */
 #ifndef EXEC_KEYED_STATE_H
 #define EXEC_KEYED_STATE_H
 
@@ -24,7 +25,7 @@ struct keyed_call {
 	bool begun; /* one of these has begun it, so all ranks have made it */
 };
 
-/* What a message said of a key: enum wire_key. */
+/* A message about a key: enum wire_key. */
 struct key_note {
 	struct key_note *next;
 	uint64_t key;

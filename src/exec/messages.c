@@ -13,7 +13,7 @@
 
 enum { MOST_LOOKS = 1000 };
 
-/* What the transport says, with the rank and the oldest of its calls. */
+/* Fails the comm with the transport's sentence, the rank and the oldest of its calls. */
 static void fail_transport(struct choir_comm *comm, const char *why)
 {
 	const struct run *oldest = comm->engine.flight.all;

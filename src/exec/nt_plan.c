@@ -4,7 +4,7 @@
 #include "base/wait.h"
 #include "exec/run.h"
 
-/* What a plan writes for peers: into slots as a collective of that kind does, or into their buffers. */
+/* The kind of a plan's writes for peers: into slots as a collective of that kind does, or into their buffers. */
 static int kind_of(const struct run *run)
 {
 	enum collective collective = (enum collective)run->bound.record.collective;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What an operand's address is counted from: slot, lane and run are others than those of the call before. */
+/* The base from which an operand's address is counted: slot, lane and run differ from call to call. */
 enum operand_base { ABSOLUTE, IN_SLOT, IN_LANE, IN_LINE, N_BASES };
 
 static enum operand_base base_of(const struct run *run, struct plan_ref ref)

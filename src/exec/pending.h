@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the busy comms have to do, and what would end a wait for it.
+/* The work of the busy comms, and the events that would end a wait for it.
  *
  *                          runs submitted      messages leaving  threads in calls
  *   engine_can_move        but those in a job

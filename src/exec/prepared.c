@@ -2,8 +2,8 @@
 /* Note [what may change].  A key is equal if every argument is: addresses, handles, lengths, and the contents of lists.
  * Two things may change behind equal arguments, and both are counted where they happen: the memory that the ranks share
  * (comm_symmetric_changes), and a cl_mem that dies, whose handle may come back as another memory's (dev_deaths).  A
- * cl_mem that is retained cannot die.  What is behind an SVM or USM pointer is looked at each time.  Calls of other
- * ranks are compared as ever. */
+ * cl_mem that is retained cannot die.  The memory behind an SVM or USM pointer may change unseen, so a call with one is
+ * prepared anew each time.  Calls of other ranks are compared as ever. */
 #include "exec/prepared.h"
 
 #include "base/user_op.h"
@@ -106,7 +106,7 @@ static bool lie_apart(const struct call_key *key, const struct bound *bound)
 	       recv + bound->recv.bytes <= send;
 }
 
-/* Nothing of it depends on where its buffers are. */
+/* Would the prepared call be the same with its buffers at other addresses? */
 static bool may_move(const struct prepared *prepared)
 {
 	const struct bound *bound = &prepared->parts[0].bound;

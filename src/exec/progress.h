@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Who drives the engines: threads that wait, and one background thread a process for calls without a waiter. */
+/* The threads that drive the engines: threads that wait, and one background thread a process for calls without a
+ * waiter. */
 #ifndef EXEC_PROGRESS_H
 #define EXEC_PROGRESS_H
 

@@ -98,8 +98,7 @@ bool run_advance(struct run *run)
 	return ever;
 }
 
-/* What the device still does for the run is waited for, and what was mapped is unmapped: the caller gets the buffers
- * back. */
+/* Waits for the run's commands on the device and unmaps its buffers: the caller gets them back. */
 static void let_go(struct run *run)
 {
 	board_drain(run);

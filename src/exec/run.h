@@ -80,7 +80,7 @@ struct device_memory {
 	struct dev_bytes rooms[DEV_KINDS]; /* for copies between kinds of memory: device_copy.c */
 };
 
-/* What the peers of a plan on the device copy from: a rank's lane says where this is. */
+/* The memory from which the peers of a plan on the device copy: a rank's lane has the address of this struct. */
 struct run_source {
 	struct dev_bytes send;
 	struct segments send_list; /* instead of that, if it is a list of segments */
@@ -88,7 +88,7 @@ struct run_source {
 	double factor; /* of premul_sum */
 };
 
-/* What a run executes: a call with its plan and its buffers; a run has a copy of its part's.  While the run is under
+/* A call with its plan and its buffers, which a run executes; a run has a copy of its part's.  While the run is under
  * way record_hash is filled in, maps set the buffers' addresses, and a script replaces send and recv for each plan. */
 struct bound {
 	struct call_record record; /* of the call: what ranks compare */

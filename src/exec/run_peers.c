@@ -41,7 +41,8 @@ choir_status run_restart_as_script(struct run *run, bool *moved)
 	return run->bound.become_script(run);
 }
 
-/* Nobody touches a peer's buffer before that peer's deps are done; the same look finds calls that differ. */
+/* Waits for the flags of all ranks of the node, since no rank may touch a peer's buffer before that peer's deps are
+ * done; the same look finds calls that differ. */
 choir_status run_find_peer_buffers(struct run *run, bool *moved)
 {
 	struct choir_comm *comm = run->comm;

@@ -58,7 +58,7 @@ struct script_ops {
 	void (*destroy)(void *state);
 };
 
-/* What a script is told of the comm it runs on. */
+/* Facts about the comm that a script runs on. */
 struct script_env {
 	const struct layout *layout;
 	int me;

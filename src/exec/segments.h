@@ -28,7 +28,7 @@ struct segments {
 	const uint64_t *addresses;
 };
 
-/* What the segments of one or several runs lie in. */
+/* The owner of the memory in which the segments of one or several runs lie. */
 struct segments_owner {
 	_Atomic int refs;
 	void (*destroy)(struct segments_owner *owner);

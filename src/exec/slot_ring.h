@@ -19,7 +19,7 @@
 
 #include "exec/comm.h"
 
-/* What a node of that many ranks has for each of them.  The arena's lanes together are a rank's ring. */
+/* The sizes of a rank's slots, by the number of ranks of its node.  The arena's lanes together are a rank's ring. */
 struct slot_sizes {
 	uint64_t lane_bytes; /* of the arena: an eighth of the ring and a short range */
 	uint64_t slot_bytes; /* the most that a call takes: half of the ring */
