@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the routes of the kernels have in common: memory, lists on the device, launches. */
+/* The parts that the routes of the kernels share: memory, lists on the device, launches. */
 #include "sparse/coalesce_kernel.h"
 
 cl_mem coalesce_mem(const struct coalesce_device *job, enum coalesce_scratch which)

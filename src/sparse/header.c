@@ -57,7 +57,7 @@ static choir_status same_costs(const struct sparse_header *all, int a, int b)
 	return CHOIR_SUCCESS;
 }
 
-/* What the first rank that has pairs says; a rank without any has no width. */
+/* The width is that of the first rank that has pairs; a rank without pairs has none. */
 static choir_status same_width(const struct sparse_header *all, int n, struct sparse_facts *facts)
 {
 	int first = 0;

@@ -34,7 +34,7 @@
 #include "sparse/mean_std_dtype.inc"
 #undef DTYPE
 
-/* What is known of the elements so far. */
+/* The sums over the elements so far. */
 struct tally {
 	double sum, squares;
 };

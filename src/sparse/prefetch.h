@@ -8,7 +8,7 @@
 #define PREFETCH_PAGES    8
 #define PREFETCH_ELEMENTS 512 /* a page of the largest */
 
-/* prefetch: once a page, with the address where the loop is.  What it asks for need not be mapped. */
+/* prefetch: once a page, with the address where the loop is.  The address that it fetches need not be mapped. */
 static inline void prefetch(const void *at)
 {
 	__builtin_prefetch((const char *)at + PREFETCH_PAGES * PREFETCH_PAGE);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What becomes of the caller's rows before they are coalesced. */
+/* Widens and scales the caller's rows before they are coalesced. */
 #include "kern/convert.h"
 #include "kern/reduce.h"
 #include "sparse/state.h"

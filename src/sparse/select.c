@@ -107,7 +107,7 @@ static choir_status pivot_of(const struct select_input *in, uint64_t rank, uint6
 	return CHOIR_SUCCESS;
 }
 
-/* What lies at or above a pivot that k elements reach.  found->n = UINT64_MAX: more than it is worth keeping. */
+/* The elements at or above a pivot that at least k elements reach.  n = UINT64_MAX: more than there is room for. */
 struct candidates {
 	struct pool_block block;
 	struct select_output out;

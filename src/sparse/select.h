@@ -23,7 +23,8 @@ struct select_output {
 	uint64_t capacity; /* pairs; no more are written */
 };
 
-/* What must be selected: everything above a key, and of those equal to it the first few. */
+/* The limit of a selection: every element with a key above `key` is selected, and of those equal to it the first
+ * few. */
 struct select_limit {
 	uint64_t key;
 	uint64_t ties; /* UINT64_MAX = all */

@@ -3,7 +3,7 @@
  * begin like it, the next picks the digit.  Of many elements a sample says first, found so too, above which key about k
  * lie (Note [pivot] in select.c); what lies above it is collected, and the rest happens among those.  All launches are
  * enqueued at once, so that the host waits once; where the sample misled, it finds no limit, and all is done again
- * without a sample.  What a limit selects is written by select.cl, where items work together, or by select_words.cl,
+ * without a sample.  The selected elements are written by select.cl, where items work together, or by select_words.cl,
  * where they work alone, which a CPU does several times faster.  All launches go to the internal in-order queue. */
 #include "sparse/select_kernel.h"
 
@@ -32,7 +32,7 @@ struct select_form {
 };
 static const struct select_form together = { "select.cl", 8, 1 }, alone = { "select_words.cl", 64, 8 };
 
-/* What is under way: a search in which the sample may have misled, one that may not, or a limit of the host's. */
+/* The phases of a job: a search with a sample, which may mislead; one without; writing by a limit of the host's. */
 enum select_phase { GUESSING, SEARCHING, WRITING };
 
 /* Elements that are gone through, each group its spans of them. */
@@ -100,7 +100,7 @@ static void set_options(const struct select_job *job, char *out)
 	         job->to.ind_bytes == 8 ? "long" : "int", job->group, job->digit_bits);
 }
 
-/* What a limit selects of an extent; total: how many those are, with all ties. */
+/* Takes the elements of an extent that a limit selects; total: their number, with all ties. */
 static choir_status mark_and_take(struct select_job *job, const struct select_extent *of, struct select_limit limit,
                                   const struct select_target *to, cl_mem total)
 {
@@ -138,7 +138,7 @@ static choir_status mark_and_take(struct select_job *job, const struct select_ex
 	return run_as(job, job->form->source, options, "select_take", takes, sizeof takes / sizeof *takes, of->spans);
 }
 
-/* What a limit of the host's selects of all, and how many those are. */
+/* Takes the elements that a limit of the host's selects, and reads their number. */
 static choir_status write_selected(struct select_job *job)
 {
 	struct dev_access total = dev_buffer_access(job->total.mem, 0, 4),
@@ -231,7 +231,7 @@ static choir_status take_sample(struct select_job *job)
 	return run_as(job, "select.cl", options, "select_sample", args, sizeof args / sizeof *args, SAMPLERS);
 }
 
-/* What lies at or above the sample's pivot, and the k largest of that. */
+/* Takes the elements at or above the sample's pivot, and the k largest of those. */
 static choir_status guess(struct select_job *job)
 {
 	uint64_t rank = select_pivot_rank(job->from.n, job->k), most = select_pivot_room(job->from.n, rank),
@@ -346,7 +346,7 @@ choir_status select_job_top(choir_device *device, const struct select_source *fr
 	return create(device, from, to, (struct select_job){ .phase = SEARCHING, .k = k }, out_p);
 }
 
-/* What follows a phase. */
+/* The step after a phase; NULL: the job is over. */
 static choir_status (*const after[])(struct select_job *) = {
 	[GUESSING] = search_if_misled, [SEARCHING] = NULL, [WRITING] = NULL
 };

@@ -94,7 +94,7 @@ static void restart(struct topk_run *run, struct block *block, const struct accu
 	block->zeroed = i;
 }
 
-/* What a block of acc, and of momentum, is made of; acc is at `to`. */
+/* The operands of which a block of acc, and of momentum, is made; acc is at `to`. */
 static struct accumulation accumulation_of(struct topk_run *run, struct block *block, void *to)
 {
 	const struct topk_settings *settings = &run->state->settings;

@@ -195,7 +195,7 @@ static choir_status next(void *state, struct script_turn *turn)
 	return st;
 }
 
-/* What the device still does reads or writes memory that is given back here, so jobs and transfers go first. */
+/* Commands under way on the device may use memory that is given back here, so jobs and transfers go first. */
 static void destroy(void *state)
 {
 	struct device_call *call = state;

@@ -17,7 +17,7 @@
 
 enum { DEVICE_OPERANDS = 5 };
 
-/* What the calls take beside their operands; each looks at its own. */
+/* The arguments of the calls beside their operands; each call reads its own. */
 struct device_args {
 	uint64_t count, k, width, rows, among;
 	choir_dtype dtype, ind_dtype;

@@ -6,7 +6,7 @@
 
 enum { COMMANDS = 6 };
 
-/* What an entry of either list takes the host. */
+/* The host's time for an entry of either list. */
 #define ENTRY_NS 2
 
 static bool pays(const struct topk_run *run)

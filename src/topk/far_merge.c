@@ -7,7 +7,7 @@
 
 enum { COMMANDS = 16 }; /* of a merge, and two more for each list */
 
-/* What a pair takes the host where it adds two lists, and where it adds more. */
+/* The host's time for a pair where it adds two lists, and where it adds more. */
 #define TWO_NS  2.5
 #define MORE_NS 8
 

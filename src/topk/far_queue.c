@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a call enqueues on the internal queue, until its end: buffers, copies of host memory, and waiting. */
+/* The commands of a call on the internal queue, until their end: buffers, copies of host memory, and waiting. */
 #include "topk/run.h"
 
 #include <stdlib.h>
@@ -84,7 +84,7 @@ choir_status far_upload(struct topk_run *run, const void *from, uint64_t bytes, 
 	return dev_write(run->env.device, &access, 0, upload->block.ptr, bytes, NULL);
 }
 
-/* Whatever was enqueued ends before its memory goes. */
+/* Waits for all enqueued commands, before their memory is freed. */
 static void wait_for_all(struct topk_run *run)
 {
 	struct topk_far *far = &run->far;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What ranks tell each other before the exchange, and the errors that it shows on all of them alike. */
+/* The headers that ranks gather before the exchange, and the errors that these show on all ranks alike. */
 #include "topk/algorithm.h"
 
 #include "base/plural.h"

@@ -12,7 +12,7 @@ struct topk_list {
 	uint64_t count;
 };
 
-/* What the values and indices of a state are. */
+/* The types of a state's values and indices. */
 struct topk_types {
 	uint64_t n;          /* elements of the tensor */
 	choir_dtype work;    /* CHOIR_F32 or CHOIR_F64 */

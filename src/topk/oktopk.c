@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* oktopk: pairs above a reused threshold go to the owners of regions that hold about as many of them; owners add, keep
- * the sums above a global threshold, even out what they have if that pays, and gather it.  What was not kept stays in
- * the residuals.  2kf words received by the split, 2kf at most by the balance, 2kf by the gather, f = (P-1)/P: 6kf, but
- * in the calls that find the global threshold anew, which gather all sums.  Any P.  Li and Hoefler 2022,
- * arXiv:2201.07598. */
+ * the sums above a global threshold, even out what they have if that pays, and gather it.  Entries that are not in the
+ * result stay in the residuals.  2kf words received by the split, 2kf at most by the balance, 2kf by the gather, f =
+ * (P-1)/P: 6kf, but in the calls that find the global threshold anew, which gather all sums.  Any P.  Li and Hoefler
+ * 2022, arXiv:2201.07598. */
 #include "topk/algorithm.h"
 #include "topk/cut.h"
 #include "topk/magnitude.h"

@@ -13,7 +13,7 @@
 /* The operands of a call; the gradients of its tensors follow, and then their dense results. */
 enum { TOPK_IND, TOPK_VAL, TOPK_INVOLVED, TOPK_AT, TOPK_TENSORS };
 
-/* What a rank tells the others before the exchange. */
+/* A rank's header, which all ranks gather before the exchange. */
 struct topk_header {
 	uint64_t selected;
 	uint64_t calls;
@@ -53,7 +53,7 @@ struct topk_candidates {
 	bool complete;
 };
 
-/* What a step leaves in turn->what when the next step shall run at once. */
+/* The value that a step leaves in turn->what when the next step is to run at once. */
 #define TOPK_GO_ON ((enum script_what) - 1)
 
 /* The work on acc and momentum where they are: on the host (near.c), or by kernels on a device whose memory the host
@@ -93,7 +93,7 @@ struct topk_access {
 };
 extern const struct topk_access topk_access_near, topk_access_far;
 
-/* What the device does for a call (far*.c). */
+/* The device's work for a call (far*.c). */
 struct topk_far {
 	bool busy;  /* commands were enqueued, and their end is not seen */
 	bool waits; /* the next step asks the device whether it is done */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The frame of a call.  Design notes: next is called by one thread at a time and runs steps until one fills a turn. All
  * decisions come from gathered numbers, so all ranks take the same turns.  Long steps run as SCRIPT_WORK, so that other
- * calls of the comm go on.  Whatever a call learns is in the run until its last step, which makes it the state's. */
+ * calls of the comm go on.  Thresholds and regions that a call learns stay in the run until its last step, which copies
+ * them to the state. */
 #include "topk/algorithm.h"
 #include "topk/wire.h"
 
@@ -154,7 +155,7 @@ static choir_status add_if_kept(struct topk_run *run, const struct topk_list *li
 	return st;
 }
 
-/* What is in the result leaves the residual, but for what was lost on the way. */
+/* Entries in the result leave the residual; what their rounding lost on the way comes back to it. */
 static choir_status return_rest(struct topk_run *run)
 {
 	TRY(run->on->clear(run, &run->involved));
@@ -220,7 +221,7 @@ static choir_status step_write(struct topk_run *run, struct script_turn *turn)
 	return CHOIR_SUCCESS;
 }
 
-/* What lies between a plan's turn and the next step is the exchange; other waiting belongs to the part. */
+/* The time between a plan's turn and the next step counts as exchange; other waiting belongs to the part. */
 static choir_status run_step(struct topk_run *run, struct script_turn *turn)
 {
 	choir_topk_stats *stats = &run->stats;

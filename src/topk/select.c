@@ -11,7 +11,7 @@ enum { PROBES = 5, STEPS = 20, BISECTIONS = 100 };
 
 #define LOWER 1.2 /* the next threshold of gaussiank is hardly further down */
 
-/* What is worth collecting beside a threshold that lets about k pass. */
+/* The most candidates worth collecting with a threshold that lets about k pass. */
 static uint64_t room_for(const struct topk_run *run)
 {
 	uint64_t room = 4 * run->k + 1024;
@@ -179,7 +179,8 @@ static choir_status drop_zeros(struct topk_run *run, struct script_turn *turn)
 	return CHOIR_SUCCESS;
 }
 
-/* What passes a threshold, if that is in the band; else the largest, as many as its bottom or its top. */
+/* Selects the entries that pass a threshold, if their number is in the band; else the largest, as many as the band's
+ * bottom or top. */
 static choir_status select_band(struct topk_run *run)
 {
 	const struct topk_reuse *reuse = &run->state->settings.reuse;
@@ -293,7 +294,8 @@ static choir_status take_mean_std(struct topk_run *run, struct script_turn *turn
 	return run->types.n > 0 ? run->on->mean_std(run, have_mean_std) : take_top(run, turn);
 }
 
-/* What passes the last call's threshold, and a little more, is collected; thresholds that fall below it count acc. */
+/* Collects the entries that pass the last call's threshold, and a little more; for a threshold below those acc is
+ * counted. */
 choir_status topk_select_gaussian(struct topk_run *run, struct script_turn *turn)
 {
 	double lowest = run->tracking.local / LOWER;
@@ -304,7 +306,7 @@ choir_status topk_select_gaussian(struct topk_run *run, struct script_turn *turn
 	return run->on->accumulate(run, take_mean_std);
 }
 
-/* What passes a sample's threshold, if that is not far more than k. */
+/* Selects the entries that pass a sample's threshold, if these are not far more than k. */
 static choir_status take_sampled(struct topk_run *run, struct script_turn *turn)
 {
 	const struct topk_candidates *found = &run->candidates;

@@ -28,7 +28,7 @@ static int chunk_at(const struct topk_run *run, int offset)
 	return (run->env.me + offset) % run->env.layout->n;
 }
 
-/* What I hold of a chunk. */
+/* The pairs of a chunk that this rank holds. */
 static struct pairs held_of(const struct topk_run *run, int c)
 {
 	uint64_t from = list_find(&run->held, &run->types, topk_region_start(run, c)),

@@ -157,7 +157,7 @@ static choir_status add_what_came(struct topk_run *run, struct script_turn *turn
 	return add(run, end);
 }
 
-/* What a plan brought: the lists of its ranks, one after the other. */
+/* Notes the lists that a plan brought, one of each of its ranks, which lie one after the other. */
 static choir_status came(struct topk_run *run, struct script_turn *turn)
 {
 	struct topk_split *split = &run->split;

@@ -49,7 +49,7 @@ struct topk_settings {
 	bool nan_fails;
 };
 
-/* What is learnt from call to call. */
+/* Values that calls learn, and the next ones use. */
 struct topk_tracking {
 	uint64_t calls;
 	double local, global; /* thresholds; negative = not known yet */

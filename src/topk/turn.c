@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the exchanges have in common: plans, numbers and lists of all ranks. */
+/* The parts that the exchanges share: plans, numbers and lists of all ranks. */
 #include "topk/algorithm.h"
 #include "topk/wire.h"
 
