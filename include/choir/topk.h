@@ -67,7 +67,7 @@ typedef struct choir_topk_config {
 	size_t threshold_period;
 	double threshold_low, threshold_high, threshold_factor;
 	/* how values travel in sparse calls: CHOIR_F16, CHOIR_BF16, or CHOIR_F32 of an f64 tensor; 0 = as they are
-	 * accumulated.  What rounding loses stays in the residual of the rank that rounds, so the law holds; numbers
+	 * accumulated.  The rounding error stays in the residual of the rank that rounds, so the law holds; numbers
 	 * beyond the type's largest travel as that one.  Not for dense (UNSUPPORTED), and dense calls do not round. */
 	choir_dtype wire_dtype;
 	/* topk-sa, gaussiank-sa, oktopk: from how many other ranks an owner takes pairs at once, while it adds those
@@ -157,7 +157,7 @@ CHOIR_API choir_status choir_topk_allreduce_multi_init(choir_topk_state *state, 
                                                        size_t n_tensors, const choir_topk_out *out,
                                                        const choir_call *call, choir_request **request_p);
 
-/* What a call did. */
+/* Statistics of a call. */
 typedef struct choir_topk_stats {
 	size_t struct_size;      /* sizeof(choir_topk_stats), set by the caller */
 	const char *algorithm;   /* that ran; constant; "dense" in the warm-up */

@@ -36,7 +36,7 @@ enum {
 };
 
 /* Elements of f32_i32, f64_i32, i32_i32 and i64_i32: MPI's FLOAT_INT, DOUBLE_INT, 2INT and LONG_INT.  The operators of
- * pairs are minloc, maxloc and local.  What unused holds is not looked at. */
+ * pairs are minloc, maxloc and local.  The value of `unused` does not matter. */
 typedef struct choir_f32_i32 {
 	float value;
 	int32_t index;

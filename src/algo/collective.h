@@ -15,7 +15,7 @@ enum collective {
 	N_COLLECTIVES
 };
 
-/* What a buffer holds: the call's elements once, or a block for each rank; at the root alone, or on every rank. */
+/* The contents of a buffer: the call's elements once, or a block for each rank; at the root alone, or on every rank. */
 enum extent { EXTENT_NOTHING, EXTENT_ONE, EXTENT_ALL, EXTENT_ONE_AT_ROOT, EXTENT_ALL_AT_ROOT };
 
 enum trait {

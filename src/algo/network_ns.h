@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What calls between nodes are estimated to take, in ns: Note [network costs] in network_ns.c. */
+/* Estimated times of calls between nodes, in ns: Note [network costs] in network_ns.c. */
 #ifndef ALGO_NETWORK_NS_H
 #define ALGO_NETWORK_NS_H
 

@@ -7,7 +7,7 @@
 #include "api/options.h"
 #include "api/vector.h"
 
-/* What the key's lists say. */
+/* The counts, displacements and options of the key. */
 struct alltoallv_args {
 	choir_comm *comm;
 	const struct call_key *key;

@@ -9,7 +9,7 @@
 
 enum { BOOTSTRAP_MESSAGE_BYTES = 256 * 1024 };
 
-/* What a process offers its nodes: the second gather, or the third. */
+/* A process's part of the gather of arena addresses, which is the second gather or the third. */
 struct node_offer {
 	int32_t status;             /* a choir_status: what came before */
 	struct arena_address arena; /* of the first node that the process leads */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What processes tell each other while they join: bytes of all to all, and whether all go on. */
+/* The gathers of a join: each process sends bytes to all, and all processes learn whether all go on. */
 #include "api/bootstrap.h"
 
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What every call does: look at its comm and its choir_call, then start its run, alone or in a group. */
+/* The part that all calls share: they check their comm and their choir_call, then start their run, alone or in a
+ * group. */
 #ifndef API_CALL_H
 #define API_CALL_H
 

@@ -130,7 +130,7 @@ static choir_buffer buffer_of(const choir_chunk *chunk)
 	return chunk->count > 0 ? chunk->buffer : choir_none();
 }
 
-/* What the three calls differ in: the call of the rank of comms[i]. */
+/* The part in which the three calls differ.  prepare: the call of the rank of comms[i]. */
 struct chunks_call {
 	const choir_chunks *chunks;
 	const choir_buffer *wholes; /* sends or recvs; of a concat recv alone */

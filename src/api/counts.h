@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What all ranks of a comm said in an alltoallv: Note [agreed counts] in alltoallv_call.c. */
+/* The counts of all ranks of a comm in an alltoallv: Note [agreed counts] in alltoallv_call.c. */
 #ifndef API_COUNTS_H
 #define API_COUNTS_H
 

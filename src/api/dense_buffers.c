@@ -167,7 +167,8 @@ static bool goes_through(const struct dense *d, const struct segments *segments)
 	       segments->items[segments->n].from >= segments->n * MEAN_SEGMENT_BYTES;
 }
 
-/* What is gathered lies apart from what it was gathered from.  A broadcast's root in place writes nothing. */
+/* A gathered buffer lies apart from its segments, so the plan is not in place.  A broadcast's root in place writes
+ * nothing. */
 static choir_status gather_lists(const struct dense *d, struct bound *bound)
 {
 	choir_device *device = d->comm->device;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What tools print: a comm and what is in force, as JSON; and what could be called. */
+/* Information for tools: a comm and the rules in force, as JSON, and whether a call is supported. */
 #include "api/dense.h"
 #include "api/dense_plan.h"
 #include "api/topk_config.h"

@@ -3,8 +3,8 @@
  * whether each process could map its own.  A split takes the second only: its claims have the facts, and processes that
  * are one node of the parent can map each other's memory.  Where a process has several ranks, their facts are a gather
  * more, and the addresses, if it leads several nodes.  A process that could not map its arena becomes a node of its
- * own, and the last two gathers are repeated.  Every process computes the same layout from the same bytes.  What failed
- * before a gather is told in it, and at the end all processes agree that all have their comms. */
+ * own, and the last two gathers are repeated.  Every process computes the same layout from the same bytes.  A process
+ * that failed before a gather says so in it, and at the end all processes agree that all have their comms. */
 #include "api/join.h"
 
 #include "api/bootstrap.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Design notes.  The request keeps the cl_mems of its call, so what was found out about them holds.  What may change is
- * where peers find the buffers, and what a driver says of SVM and USM
- * pointers: then the call is prepared anew, by its key. */
+/* Design notes.  The request keeps the cl_mems of its call, so what was found out about them holds.  Where peers find
+ * the buffers may change: then the call is prepared anew, by its key.  The driver may later say another thing of an SVM
+ * or USM pointer: a call with one is prepared anew at each start. */
 #include "api/request.h"
 
 #include "api/start.h"
@@ -31,7 +31,7 @@ static const char *function_of(const choir_request *request)
 	return request->kept_call != NULL ? request->kept_call->function : request->prepared->key.form->name;
 }
 
-/* What may differ from start to start: when it begins, and how long it may take. */
+/* Takes the members that may differ from start to start: what the call waits for, its key and its deadline. */
 static choir_status read_start(const choir_request *request, const choir_call *given, choir_call *call)
 {
 	choir_call start;

@@ -22,7 +22,7 @@ static choir_status read_attr(const choir_sparse_attr *given, choir_sparse_attr 
 	return CHOIR_SUCCESS;
 }
 
-/* What an event keeps of a sparse collective. */
+/* The outcome of a sparse collective, which its event keeps. */
 struct sparse_outcome {
 	choir_sparse_stats stats;
 	struct sparse_result *result; /* of a CAPACITY outcome, where choir_sparse_fetch finds it */

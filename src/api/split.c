@@ -132,7 +132,7 @@ static void take_locals(const struct split *split, int color, struct locals *loc
 		}
 }
 
-/* What the caller does not say is the parent's. */
+/* Members that the caller leaves at their defaults are the parent's. */
 static choir_status read_config(const struct split_how *how, const choir_comm *parent, choir_comm_config *out)
 {
 	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;

@@ -6,7 +6,8 @@
 #include "api/call.h"
 #include "api/process.h"
 
-/* What a rank asks for.  rule: must be the same on all ranks; how else it is compared is the caller's. */
+/* A rank's claim in a split.  rule: must be the same on all ranks (MISMATCH); the caller makes all other checks of
+ * it. */
 struct split_claim {
 	int32_t color, key;
 	int32_t rule[3];

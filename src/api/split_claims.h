@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the ranks of a split ask for, gathered over the parent. */
+/* The claims of the ranks of a split, gathered over the parent. */
 #ifndef API_SPLIT_CLAIMS_H
 #define API_SPLIT_CLAIMS_H
 

@@ -233,7 +233,7 @@ void start_keep(choir_comm *comm, struct prepared *prepared)
 	engine_leave(&comm->engine);
 }
 
-/* What call_read filled in is the function's. */
+/* The caller's name of the call; NULL: it gave none, and call_read filled in the function's. */
 static const char *caller_name(const struct prepared *prepared, const choir_call *call)
 {
 	return call->name != prepared->key.form->name ? call->name : NULL;

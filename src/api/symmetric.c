@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-/* What a rank says. */
+/* A rank's part of the gather. */
 struct offer {
 	struct arena_address arena; /* allocated: of its node's, from the node's lowest rank */
 	struct borrow_address own;  /* registered: of its own */
@@ -297,7 +297,7 @@ choir_status choir_mem_register(choir_comm *comm, void *ptr, size_t bytes)
 	return choir_mem_register_local(1, &comm, &ptr, bytes);
 }
 
-/* Nobody's memory goes while a call of another rank may still touch it. */
+/* A barrier, since a call of another rank may touch the memory until that rank comes here too. */
 static choir_status meet_all(int n_local, choir_comm *const *comms)
 {
 	choir_status st = choir_group_begin(), ended;

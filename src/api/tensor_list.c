@@ -61,7 +61,7 @@ static choir_status check_each(choir_device *device, struct tensor_list *list)
 	return CHOIR_SUCCESS;
 }
 
-/* What the segments of one side of a bucket are put into. */
+/* The arrays to which the segments of one side of a bucket are added. */
 struct side {
 	struct segments *segments;
 	struct segment *items;
@@ -202,7 +202,7 @@ static choir_status build(struct choir_comm *comm, struct tensor_list *list, uin
 	return st;
 }
 
-/* What each tensor's buffers hold. */
+/* Takes from the call how many counts of a tensor its buffers hold. */
 static void take_call(struct tensor_list *list, const struct choir_comm *comm, const struct tensor_list_call *call)
 {
 	const struct collective_traits *traits = &collective_table[call->collective];

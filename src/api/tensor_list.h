@@ -33,7 +33,7 @@ struct tensor_list {
 	bool reusable, reusable_if_retained; /* Note [what may change] in exec/prepared.c */
 	struct tensor_bucket *buckets;       /* [n_buckets], at least one, which may be empty */
 	size_t n_buckets;
-	/* What they point to. */
+	/* The arrays into which the buckets and their segments point. */
 	struct segment *segments;
 	struct dev_access *accesses;
 	uint64_t *addresses;
@@ -62,7 +62,7 @@ static inline choir_buffer tensor_list_recv(const struct tensor_list *list, cons
 	return is_root && tensor->recv.kind == CHOIR_BUFFER_NONE ? tensor->send : tensor->recv;
 }
 
-/* What a list is of. */
+/* The call that a list is for. */
 struct tensor_list_call {
 	const char *name; /* "choir_allreduce_multi" */
 	enum collective collective;
@@ -72,8 +72,8 @@ struct tensor_list_call {
 };
 
 /* tensor_list_create: the list of that call, checked: buffers as dev_range checks them, no two
- * overlapping; in buckets.  Nothing is retained.
- * One reference, for segments_release(&list->owner).  ARGUMENT naming the tensors; NO_MEMORY. */
+ * overlapping; in buckets.  No cl_mem is retained.  One reference, for segments_release(&list->owner).  ARGUMENT naming
+ * the tensors; NO_MEMORY. */
 choir_status tensor_list_create(const struct tensor_list_call *call, struct choir_comm *comm,
                                 const choir_tensor *tensors, size_t n, struct tensor_list **out_p);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What sets data types apart, from the kinds of <choir/dtype.def>. */
+/* Properties of the data types, from the kinds of <choir/dtype.def>. */
 #ifndef BASE_DTYPE_H
 #define BASE_DTYPE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Locks of the process that a forked child finds open, whichever thread of its parent held them: such a thread is not
- * in the child.  What they guard is whole enough: pointers and numbers, each stored at once. */
+ * in the child.  The child can use the data that they guard: pointers and numbers, each stored at once. */
 #ifndef BASE_FORK_LOCK_H
 #define BASE_FORK_LOCK_H
 

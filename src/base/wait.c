@@ -108,8 +108,9 @@ static void remember_taken(int64_t now_ns, int64_t took)
 	atomic_store_explicit(&taken_until_ns, now_ns + for_ns, memory_order_relaxed);
 }
 
-/* Did other programs have the core during that yield?  What the process ran for since the wait's first yield, less
- * what this thread may have had of it before this one, is less than a quarter of it. */
+/* Did other programs have the core during that yield?  Then the process ran for less than a quarter of the yield: its
+ * CPU time since the wait's first yield, less the wall time from there to this yield, which this thread may have
+ * had. */
 static bool others_had_core(const struct wait *wait, int64_t start, int64_t end)
 {
 	int64_t ran = read_clock(CLOCK_PROCESS_CPUTIME_ID) - wait->ran_ns - (start - wait->yields_ns);

@@ -78,7 +78,7 @@ choir_status dev_keep(choir_buffer buffer, cl_mem *kept_p);
 choir_status dev_resolve(choir_device *device, choir_buffer buffer, uint64_t bytes, bool write, struct dev_access *out);
 
 /* dev_deaths: a counter that grows when a cl_mem that prepared calls hold on to is destroyed, before its handle can be
- * reused.  What was learnt of such handles holds while the counter stays. */
+ * reused.  Facts learnt about such handles hold while the counter stays. */
 uint64_t dev_deaths(void);
 /* dev_watch_death: the death of a cl_mem that the caller holds will be counted; false if the driver cannot tell. */
 bool dev_watch_death(choir_device *device, cl_mem mem);

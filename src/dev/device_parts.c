@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the other files of the room ask of a device that is made. */
+/* Parts of a device that the other files of this folder use once it is made. */
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS /* clCreateCommandQueue: the newer call is absent from 1.2 platforms */
 #include "dev/device_impl.h"
 

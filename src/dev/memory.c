@@ -115,7 +115,7 @@ void buffers_free(choir_device *device)
 		continue;
 }
 
-/* What is kept goes first. */
+/* Where memory is short, kept buffers are freed first, one after the other. */
 choir_status dev_buffer_create(choir_device *device, uint64_t bytes, cl_mem *out_p)
 {
 	choir_status st;

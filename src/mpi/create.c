@@ -112,7 +112,7 @@ struct starting {
 	int64_t deadline_ms;
 };
 
-/* On the library's thread.  What failed is this thread's last error. */
+/* On the library's thread.  The sentence of a failure is this thread's last error. */
 static int finish_and_gather(void *ctx, const void *mine, size_t bytes, void *all)
 {
 	struct starting *starting = ctx;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Note [PMI-1].  The processes of an MPI job find each other by lines of text that each exchanges with its launcher:
  * "cmd=put kvsname=K key=A value=B" publishes, "cmd=barrier_in" waits for all, "cmd=get ..." reads what any process put
- * before a barrier.  Nothing of it needs a launcher: a barrier is one allgather of what each process put.  Each process
- * is said to be a machine of its own (PMI_process_mapping), so MPICH makes no shared memory: choir has its own. */
+ * before a barrier.  None of these commands needs a launcher: a barrier is one allgather of the lines that the
+ * processes put.  Each process is said to be a machine of its own (PMI_process_mapping), so MPICH makes no shared
+ * memory: choir has its own. */
 #include "mpi/pmi.h"
 
 #include "mpi/call.h"

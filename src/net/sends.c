@@ -31,7 +31,8 @@ static void charge(struct sends *sends, const struct send *send)
 		atomic_store_explicit(&backlog->full, true, memory_order_relaxed);
 }
 
-/* Whoever waits for room may sleep, and another thread have driven the messenger. */
+/* Wakes the waiters once there is room: a thread that waits for it may sleep while another thread drives the
+ * messenger. */
 static void discharge(struct sends *sends, const struct send *send)
 {
 	struct backlog *backlog = &sends->backlogs[send->endpoint];

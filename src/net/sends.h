@@ -7,8 +7,8 @@
  * waits.  So an endpoint has no room from SENDS_ROOM bytes in flight on until half of them have left, and a step that
  * sends data to it waits like a recv (start_send in exec/steps.c).  No circle of ranks waits for room: it comes by
  * message progress in the peer's process, never by a recv of a certain call, and a thread that waits in the library
- * makes that progress for all comms of its process.  What the library itself has to say (failures, questions, signs)
- * never waits. */
+ * makes that progress for all comms of its process.  The library's own messages (failures, questions, signs) never
+ * wait. */
 #ifndef NET_SENDS_H
 #define NET_SENDS_H
 
@@ -32,7 +32,7 @@ struct send {
 	int endpoint;
 };
 
-/* What is in flight to an endpoint. */
+/* The sends in flight to an endpoint; full: it has no room. */
 struct backlog {
 	uint64_t bytes;
 	_Atomic bool full;

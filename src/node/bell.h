@@ -10,7 +10,7 @@
 
 struct bell; /* a mapped bell, of this process or of a peer */
 
-/* What a peer needs to map this process's bell; the bootstrap exchanges it. */
+/* The address by which a peer maps this process's bell; the bootstrap exchanges it. */
 struct bell_address {
 	int64_t process; /* process_id.h */
 	int32_t fd;

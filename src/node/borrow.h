@@ -6,7 +6,7 @@
 #include <choir/types.h>
 #include <stdint.h>
 
-/* What a peer needs to map the memory. */
+/* The address by which a peer maps the memory. */
 struct borrow_address {
 	int64_t process;        /* process_id.h */
 	uint64_t device, inode; /* identify the file; the peer checks them */

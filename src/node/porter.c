@@ -56,8 +56,8 @@ static struct porter_address mine; /* under lock; zero: not started */
 static int listening = -1;         /* under lock */
 static struct peer *_Atomic peers; /* under lock; never shorter, and whole at any time, for a forked child */
 
-/* Nobody takes the lock around a fork: whoever opens shared memory holds another one, which fork waits for, and asks a
- * porter meanwhile. */
+/* The fork handlers do not take `lock`: fork waits for the lock of shared memory (shared.c), and a thread that holds
+ * that one may ask a porter, which takes `lock`. */
 static void child_forked(void)
 {
 	if (listening >= 0)

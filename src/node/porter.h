@@ -6,7 +6,7 @@
 #include <choir/types.h>
 #include <stdint.h>
 
-/* What a peer needs to ask this process; zero: it hands out nothing. */
+/* The address at which a peer asks this process; zero: the process hands out nothing. */
 struct porter_address {
 	uint64_t name;   /* of its socket */
 	uint64_t secret; /* which a request must have */
