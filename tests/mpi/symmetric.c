@@ -54,8 +54,8 @@ static void falls_back(struct job *job, choir_comm *comm, unsigned char *share, 
 		}
 }
 
-/* Blocking calls that are the same again and again (exec/repeat.h), with other contents each; `odd` gives memory that
- * peers do not reach. */
+/* The same blocking call again and again, so that the call cache finds it (exec/call_cache.h), with other contents each
+ * time; `odd` gives memory that peers do not reach. */
 static void repeat(struct job *job, choir_comm *comm, unsigned char *share, int odd)
 {
 	enum { FEW = 1031, ROUNDS = 6 };

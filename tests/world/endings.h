@@ -36,10 +36,10 @@ struct ending {
 	char wrong[1024];                             /* ending_check's */
 };
 
-/* ending_begin: comm, kind, who, all and ctx are set.  Takes memory, unless `in` is set, and makes the call until it
- * stands for the next one on all ranks (exec/repeat.h), or often: ranks that share a core, with each other or with
- * another test, come too late for each other.  What is checked holds either way.  False: a call failed.  ending_free:
- * collective where the memory is shared and the comm has not failed. */
+/* ending_begin: comm, kind, who, all and ctx are set.  Takes memory, unless `in` is set, and makes the call until the
+ * comm's inline run is bound to the prepared call on all ranks (exec/inline.c), or many times: ranks that share a core,
+ * with each other or with another test, come too late for each other.  The checks hold either way.  False: a call
+ * failed.  ending_free: collective where the memory is shared and the comm has not failed. */
 bool ending_begin(struct ending *ending);
 void ending_free(struct ending *ending);
 

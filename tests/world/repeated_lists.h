@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls with counts a rank, made again and again (exec/repeat.h): arrays at the same address are not the same
- * counts. */
+/* Calls with counts a rank, made again and again, so that the call cache finds them (exec/call_cache.h): arrays at the
+ * same address are not the same counts. */
 #ifndef TESTS_REPEATED_LISTS_H
 #define TESTS_REPEATED_LISTS_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls made again and again (exec/repeat.h) on memory that ranks share and on cl_mems, which come and go. */
+/* Calls made again and again, so that the call cache finds them (exec/call_cache.h), on memory that ranks share and on
+ * cl_mems, which come and go. */
 #ifndef TESTS_REPEATED_MEMORY_H
 #define TESTS_REPEATED_MEMORY_H
 
