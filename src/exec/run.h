@@ -168,9 +168,13 @@ struct run_watch {
 	bool warned;
 };
 
-/* A run is its maker's until it is submitted (a keyed one until its key is next: keyed.c), and from then on the
- * driver's; other threads see its event.  A thread that does a script's job has script.state meanwhile. */
+/* Three threads have a run, one after the other: its maker until it is submitted (a keyed one is then under keyed.c's
+ * lock until its key is next); the driver until it ends (of an inline run the caller's thread); the finisher, which is
+ * the thread that drove when the run ended, and completes the event without the right to drive.  All other threads see
+ * the event only.  Each group of members says who touches it. */
 struct run {
+	/* its place: the maker sets comm and event; `next` is under the lock of its list, and in the flight the
+	 * driver's; the others are the driver's */
 	struct run *next;          /* in one list after the other: keyed.c's, incoming, flight.all, ended, the pool */
 	struct run **link;         /* in flight.all, where a call's runs are neighbours: what points to it */
 	struct run *next_eligible; /* in flight.eligible or its queue */
@@ -179,7 +183,7 @@ struct run {
 	enum run_state state;
 	bool is_inline; /* being executed by its caller's thread, which holds the right to drive all along */
 
-	/* what it executes */
+	/* what it executes: set by the maker, changed by the driver, released by the finisher */
 	struct bound bound;
 	struct prepared *prepared; /* a reference to the call that it is from; NULL = none: sparse, top-k, one device */
 	struct part *part;         /* and its part of that; NULL = it has no parts (alltoallv as a script: it is
@@ -193,14 +197,15 @@ struct run {
 	char *match_key; /* choir_call.key; NULL = none */
 	struct run_deps deps;
 
-	/* its number, given at submission */
+	/* its number: set under submission.lock at submission; after that the driver changes slot alone, the finisher
+	 * log_start_ns alone */
 	uint64_t number; /* in messages: seq, or a pair's own count with WIRE_PAIR, or a count of lone calls */
 	uint64_t seq;    /* among the comm's collectives; as lane and slot not valid for pairs and lone calls */
 	int lane;
 	struct run_slot slot;
 	int64_t log_start_ns; /* when it got its number, if the log wants a line for it; else 0 */
 
-	/* what it and its peers have said in the lane */
+	/* what it and its peers have said in the lane: the driver only; peers read the arena, not these members */
 	bool publish_carries_bytes; /* my part of the slot is in `line` until my flag goes up: Note [one store] */
 	unsigned char line[ARENA_LINE_BYTES];
 	/* no phase of the plan will say that this rank is here, and it has not said so: Note [receivers raise no flag]
@@ -211,7 +216,9 @@ struct run {
 	struct run_peer *peers; /* [node size], kept with the run; NULL until first needed */
 	bool peers_changed;     /* they are not those of the part's operand table */
 
-	/* its steps */
+	/* its steps: the driver only, with three exceptions: the maker sets script; drivers of peers in this process
+	 * read source after this rank has raised its flag; the thread that does a script's job has script.state
+	 * meanwhile and writes script.job_done, an atomic */
 	const struct plan *plan; /* at hand: of bound.cached, of other_plan, or the script's; NULL = none */
 	uint32_t plan_index;     /* of a script's plans: keeps phases and tags apart */
 	struct step_board board;
@@ -226,7 +233,7 @@ struct run {
 	struct run_nt nt;
 	struct run_script script;
 
-	/* its end */
+	/* its end: the maker sets the deadline, the driver writes the others, the finisher reads status and text */
 	struct run_watch watch;
 	bool failure_is_local; /* the failure is this event's alone */
 	choir_status status;
