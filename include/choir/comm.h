@@ -25,7 +25,8 @@ typedef struct choir_comm_config {
 	 * NULL: CHOIR_RULES or the built-in rules */
 	const char *rules;
 	const char *name; /* in error sentences and the log; copied; NULL: "comm" */
-	/* carries messages between nodes; the create call takes ownership, also when it fails; NULL: none */
+	/* carries messages between nodes; the create call takes ownership, also when it fails; NULL: none.  Where
+	 * struct_size ends before this member, no call reads it, and the transport stays the caller's */
 	struct choir_transport *transport;
 	/* 1: collective calls match by choir_call.key instead of by their order (docs/keyed.md); the same on all
 	 * ranks */
