@@ -12,7 +12,9 @@
  * comm's arena has its full size, but only the head, the controls and the lanes are allocated.  A rank allocates its
  * slots before its first call that writes there, and its ring to a peer before its first message.  A peer reads a slot
  * only after the rank's flag and a ring only after its bit in `rings`, so no rank touches a page that is not allocated,
- * and no other agreement is needed. */
+ * and no other agreement is needed.  A comm and the comms split from it do not share an arena: a split takes little
+ * time and memory without that, and a shared arena would tie together the lifetimes of comms that end at different
+ * times. */
 #include "node/arena.h"
 
 #include "base/arithmetic.h"
