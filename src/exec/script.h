@@ -40,7 +40,8 @@ static inline struct dev_access script_host(void *ptr, uint64_t bytes)
 	return (struct dev_access){ .ptr = ptr, .bytes = bytes, .direct = true, .write = true };
 }
 
-/* script_take_plan: plan_cache_get into *cached, whose plan so far is released. */
+/* script_take_plan: plan_cache_get into *cached, whose plan so far is released.  A script looks its plans up in each
+ * call and holds no prepared call, since it learns the sizes of its plans anew in each call. */
 static inline choir_status script_take_plan(struct plan_cache *plans, const struct algorithm *algorithm,
                                             const struct algo_in *in, struct cached_plan **cached)
 {
