@@ -8,10 +8,13 @@
  *
  * Note [who takes over].  A thread that submits counts its call in `unfinished`, then looks whether anybody drives; a
  * thread that leaves takes itself out of `waiters`, then looks whether anything is unfinished.  Each puts a full fence
- * between the two, so that at least one sees the other (Dekker): on arm64 a store, even of a sequentially consistent
- * kind, may pass a later load that is not, both would find the other still there, and nobody would drive the call.  The
- * background thread needs no fence: it rests under comm_list_lock, which a thread that finds no driver takes before it
- * looks whether that thread rests. */
+ * between the two.  One of the two fences is the first in the order of all of them, and the thread of the other one
+ * sees what was stored before the first (C11 7.17.3, the rule for two fences; Dekker's algorithm): so at least one of
+ * the threads sees the other.  A test on x86 cannot show that a fence is missing, since both counts are changed by
+ * locked instructions, each a full fence there.  On arm64 a store, even of a sequentially consistent kind, may pass a
+ * later load that is not: both would find the other still there, and nobody would drive the call.  The background
+ * thread needs no fence: it rests under comm_list_lock, which a thread that finds no driver takes before it looks
+ * whether that thread rests. */
 #include "exec/progress.h"
 
 #include "base/fork.h"
