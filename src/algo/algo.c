@@ -233,7 +233,7 @@ const char *algo_unfit(const struct algorithm *algorithm, const struct algo_in *
 	return why != NULL ? why : algorithm->unfit(in);
 }
 
-/* GCL's names of what has another name here. */
+/* GCL's names of algorithms that have another name here. */
 static const struct {
 	enum collective collective;
 	const char *alias, *name;

@@ -134,8 +134,8 @@ static plan_id own_after(const struct streams *s)
 	return s->in->owns_copied ? PLAN_NO_STEP : s->published;
 }
 
-/* A single chunk that goes one way, of a gather or scatter: who gives waits for nobody, who takes waits for the givers
- * and publishes nothing, since nobody waits for it. */
+/* A single chunk that goes one way, of a gather or scatter: a rank that gives waits for no other rank; a rank that
+ * takes waits for the givers and publishes nothing, since no rank waits for it. */
 static void period_one_way(struct streams *s)
 {
 	const struct algo_in *in = s->in;

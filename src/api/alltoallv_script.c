@@ -64,7 +64,8 @@ static struct algo_in shape(const struct alltoallv *a, enum collective collectiv
 		                 .message_bytes = a->env.message_bytes };
 }
 
-/* As the options say; what they name and a script cannot do waits for the next call. */
+/* As the options say, but for an algorithm that a script cannot run: that one is for the next call, which has a
+ * plan. */
 static choir_status choose(struct alltoallv *a, const struct algo_in *in)
 {
 	struct dense_options options = a->call.options;

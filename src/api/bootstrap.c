@@ -90,7 +90,8 @@ choir_status bootstrap_facts(const struct join *join, struct process *out)
 	return bell_mine_address(&out->bell);
 }
 
-/* *ready_p: what came before, which the gather tells; where all facts are known it is told at the next one. */
+/* *ready_p: the status of all work before, which the gather tells the others; where all facts are known the next gather
+ * does. */
 static choir_status take_facts(struct bootstrap *b, choir_status *ready_p)
 {
 	choir_status ready = *ready_p, st;

@@ -51,7 +51,7 @@ struct bootstrap {
  * memory for this comes to no gather: its peers wait for it as for one that was never started. */
 choir_status bootstrap_begin(struct bootstrap *bootstrap);
 
-/* bootstrap_run: the gathers of facts and of arenas.  ready: what came before.  Fills the bootstrap. */
+/* bootstrap_run: the gathers of facts and of arenas.  ready: the status of all work before.  Fills the bootstrap. */
 choir_status bootstrap_run(struct bootstrap *bootstrap, choir_status ready);
 
 /* bootstrap_facts: of this process, which has the join's local ranks; the status is its caller's to tell. */

@@ -35,7 +35,8 @@ static choir_status check_devices(const char *call, int n_local, choir_device *c
 	return CHOIR_SUCCESS;
 }
 
-/* The create call takes the transport over whatever its outcome; before the bootstrap no messenger has it. */
+/* The create call owns the transport, also when it fails, unless struct_size ends before that member.  Before the
+ * bootstrap no messenger has it, so it is destroyed here. */
 static choir_status refuse(choir_status st, const choir_comm_config *config)
 {
 	const size_t end = offsetof(choir_comm_config, transport) + sizeof config->transport;

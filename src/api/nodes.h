@@ -6,7 +6,8 @@
 #include "api/bootstrap.h"
 
 /* nodes_make: the layout, the nodes' arenas, and what the processes of this machine share; once more where a process
- * could not map its node's arena.  Gathers.  ready: what came before.  own, failed: room, [n_processes], zero.
+ * could not map its node's arena.  Gathers.  ready: the status of all work before.  own, failed: room, [n_processes],
+ * zero.
  * nodes_drop: gives the arenas back. */
 choir_status nodes_make(struct bootstrap *bootstrap, choir_status ready, unsigned char *own, unsigned char *failed);
 void nodes_drop(struct bootstrap *bootstrap);

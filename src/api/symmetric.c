@@ -82,7 +82,7 @@ static choir_status make_arena(struct symmetric *symmetric, const choir_comm *co
 	return CHOIR_SUCCESS;
 }
 
-/* Says what this rank has to offer; what went wrong is said too. */
+/* Fills this rank's part of the gather: its memory, and the status of making it. */
 static choir_status make_offer(struct allotment *a, int local)
 {
 	struct offer *offer = &a->mine[local];

@@ -186,7 +186,7 @@ choir_status choir_allgatherv_init(choir_comm *comm, choir_buffer send, size_t s
 	return request_create(comm, &key, call, request_p);
 }
 
-/* Displacements off the root are nobody's business: they may be anything. */
+/* Only the root's displacements are read; those of other ranks may be anything. */
 static const size_t *at_root(const choir_comm *comm, int root, const size_t *displacements)
 {
 	return comm != NULL && comm->rank == root ? displacements : NULL;

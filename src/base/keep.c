@@ -62,7 +62,7 @@ bool keep_take(struct keep *keep, uint64_t bytes, struct keep_block *out)
 	return best != NULL;
 }
 
-/* Where a block of so many bytes can be kept, instead of what is there; NULL: nowhere. */
+/* The place for a block of so many bytes, which replaces the block that is there; NULL: there is none. */
 static struct keep_block *place_for(struct keep *keep, uint64_t bytes)
 {
 	struct keep_block *place = &keep->blocks[0], *oldest = NULL;

@@ -24,8 +24,8 @@ struct keep {
 
 void keep_init(struct keep *keep, uint64_t most_bytes);
 
-/* keep_rounded: what to ask the system for, so that a request that is little larger than the last one takes the same
- * block.
+/* keep_rounded: the bytes to ask the system for, so that a request that is little larger than the last one takes the
+ * same block.
  * keep_take: a block of at least that many bytes; false if none fits.
  * keep_give: keeps the block.  NULL, or what the caller now has to free: it, or another one.
  * keep_drop: takes any block; NULL if there is none left.

@@ -81,7 +81,7 @@ enum { WAIT_SILENT_US = 50 };
 /* wait_round: one round: spins or yields and returns 0, or returns the microseconds that the caller is to sleep. */
 int64_t wait_round(struct wait *wait, const struct wait_for *why);
 
-/* wait_cores_taken: other programs have this process's cores; who spins only keeps the peers from theirs. */
+/* wait_cores_taken: other programs have this process's cores; a thread that spins only keeps its peers from theirs. */
 bool wait_cores_taken(void);
 
 /* Inline execution.  wait_inline_rounds: how often to check.  wait_inline_goes_on: may the wait go on after so many

@@ -195,8 +195,9 @@ struct dev_buffer {
 choir_status dev_buffer_take(choir_device *device, uint64_t bytes, struct dev_buffer *out);
 void dev_buffer_give(choir_device *device, struct dev_buffer *buffer);
 
-/* dev_buffer_place: tells the driver that this device is the first to write the buffer, whose bytes nobody wants: of
- * several devices of a context, each with its memory, it then is in this one's before the first command needs it. */
+/* dev_buffer_place: tells the driver that this device is the first to write the buffer, whose bytes so far are not
+ * needed: of several devices of a context, each with its memory, it then is in this one's before the first command
+ * needs it. */
 void dev_buffer_place(choir_device *device, cl_mem mem);
 struct dev_access dev_buffer_access(cl_mem mem, uint64_t off, uint64_t bytes);
 

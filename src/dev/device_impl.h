@@ -71,7 +71,7 @@ struct choir_device {
 /* queue_create: an in-order queue of the device.  OPENCL. */
 choir_status queue_create(choir_device *device, cl_command_queue *out_p);
 
-/* buffers_init, buffers_free: what dev_buffer_give keeps. */
+/* buffers_init, buffers_free: the buffers that dev_buffer_give keeps. */
 void buffers_init(choir_device *device);
 void buffers_free(choir_device *device);
 

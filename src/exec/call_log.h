@@ -5,7 +5,7 @@
 
 #include "exec/run.h"
 
-/* call_log: what a run that has ended was, how it went and how long it took; path: "inline" if its caller executed all
+/* call_log: logs the call of a run that has ended, its status and its time; path: "inline" if its caller executed all
  * of it, else "queued".  Clears run->log_start_ns. */
 void call_log(struct run *run, const char *path);
 

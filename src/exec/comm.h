@@ -40,7 +40,8 @@ struct liveness_rank {
 	int lost_looks;             /* how often the transport was seen to have lost it, 2 at most; driver only */
 };
 
-/* The atomics are written by whoever drives the messenger, and by the drivers of this comm and its relatives. */
+/* The atomics are written by the thread that drives the messenger, and by the drivers of this comm and its
+ * relatives. */
 struct liveness {
 	struct liveness_rank *ranks; /* [n] */
 	_Atomic bool any_asked;

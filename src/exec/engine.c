@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [right to drive].  The right to drive is only ever tried for, never waited for: whoever gets it advances all
- * runs of the rank, the others go on waiting for their events.  Completions and callers' callbacks happen after the
+/* Note [right to drive].  The right to drive is only ever tried for, never waited for: the thread that gets it advances
+ * all runs of the rank, the others go on waiting for their events.  Completions and callers' callbacks happen after the
  * driver has left, so they may call choir again; a caller's reduction alone is called by the driver, in a host step. */
 #include "exec/engine.h"
 

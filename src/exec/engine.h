@@ -47,8 +47,9 @@ void engine_listen(struct choir_comm *comm);
 /* engine_do_job: the caller's executor does a callback, if there is one; in_background: the worker does other jobs. */
 void engine_do_job(const struct due_job *due, bool in_background);
 
-/* engine_jobs_are_passed_on: does a thread that drives nothing do a job?  Its run goes on when the job has ended, and
- * nobody else may say so.  engine_forget_jobs: in a forked child, which has none of these threads. */
+/* engine_jobs_are_passed_on: does a thread that drives nothing do a job?  Then there is work to wait for, also where no
+ * comm has any: the job's run goes on when it has ended.  engine_forget_jobs: in a forked child, which has none of
+ * these threads. */
 bool engine_jobs_are_passed_on(void);
 void engine_forget_jobs(void);
 

@@ -23,7 +23,7 @@ void gone_fini(struct choir_comm *comm);
 /* gone_deliver: a WIRE_GONE has come; under the messenger's locks, only notes it. */
 void gone_deliver(struct choir_comm *comm, struct message *message);
 
-/* gone_find: what that rank told; NULL: nothing yet. */
+/* gone_find: that rank's last message; NULL: none has come. */
 const struct gone *gone_find(const struct choir_comm *comm, int rank);
 
 /* gone_failure: the status of a call that waits for that rank in vain; text: "which destroyed its comm after allreduce
@@ -45,8 +45,8 @@ bool gone_lacks(const struct gone *gone, const struct run *run);
 choir_status gone_error(const struct gone *gone, const struct run *run);
 choir_status gone_refuse(const struct run *run);
 
-/* gone_say: tells other ranks that this one makes no more calls.  Never waits; what the transport does not take at once
- * leaves as messages do. */
+/* gone_say: tells other ranks that this one makes no more calls.  Never waits; messages that the transport does not
+ * take at once leave later, as all messages do. */
 void gone_say(struct choir_comm *comm, bool process_ends);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The inbox: messages that came for a rank, kept until the step that wants them asks.  Written by whoever drives the
- * messenger, read by whoever drives the rank's engine. */
+/* The inbox: messages that came for a rank, kept until the step that wants them asks.  Written by the thread that
+ * drives the messenger, read by the driver of the rank's engine. */
 #ifndef EXEC_INBOX_H
 #define EXEC_INBOX_H
 

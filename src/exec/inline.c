@@ -161,7 +161,7 @@ static void leave_messages(struct choir_comm *comm)
 	(void)progress_kick();
 }
 
-/* They have their numbers; those that have ended stay the comm's. */
+/* The runs have their numbers; a run that has ended stays the comm's. */
 static void go_on(struct run *const *runs, size_t n, choir_event **event_p)
 {
 	struct choir_comm *comm = runs[0]->comm;

@@ -98,7 +98,7 @@ static bool has_company(struct run *run, int culprit, int64_t now)
 	return false;
 }
 
-/* " (it has made 3 calls)": what is known of the rank that is late; empty if that is nothing. */
+/* " (it has made 3 calls)": the state of the rank that is late, as far as it is known; else empty. */
 static void say_known(const struct run *run, int rank, int64_t now, double seconds, char *text, size_t bytes)
 {
 	uint64_t calls;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Messages: what the transport brings, and what it failed to bring.  The driver only. */
+/* Message progress: messages that the transport brings, and its failures.  The driver only. */
 #ifndef EXEC_MESSAGES_H
 #define EXEC_MESSAGES_H
 

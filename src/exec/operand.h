@@ -17,7 +17,7 @@ unsigned char *operand_span(struct run *run, struct plan_ref ref, uint64_t *span
  * number on are written by non-temporal stores. */
 uint32_t operand_refs(const struct run *run, const struct plan_step *step, struct plan_ref *refs);
 
-/* operand_reduce_call: what a REDUCE of len bytes computes. */
+/* operand_reduce_call: the arguments of a REDUCE of len bytes, but for the operands' addresses. */
 void operand_reduce_call(const struct run *run, const struct plan_step *step, uint64_t len, struct reduce_call *call);
 
 /* operand_say_segments: writes the symmetric addresses of my segments to the beginning of my slot, if the run has

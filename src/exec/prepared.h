@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A prepared call: what was asked for, and what executes it: plans, buffers, addresses.  The comm keeps the last
- * ones (call_cache.h), a persistent call owns one. */
+/* A prepared call: its key, and the plans, buffers and addresses that execute it.  The comm keeps the last ones
+ * (call_cache.h), a persistent call owns one. */
 #ifndef EXEC_PREPARED_H
 #define EXEC_PREPARED_H
 
@@ -42,7 +42,7 @@ choir_status prepared_create(const struct choir_comm *comm, const struct call_ke
 struct prepared *prepared_retain(struct prepared *prepared);
 void prepared_release(struct prepared *prepared); /* NULL is silent */
 
-/* prepared_is_valid: is what was found out about its buffers still true?  retained: whoever asks holds their cl_mems
+/* prepared_is_valid: is what was found out about its buffers still true?  retained: the caller has held their cl_mems
  * since then. */
 bool prepared_is_valid(const struct choir_comm *comm, const struct prepared *prepared, bool retained);
 

@@ -220,7 +220,7 @@ bool progress_wait(choir_event *event, int64_t timeout_ms)
 	return event_is_complete(event);
 }
 
-/* Is a thread in a call, or a call under way?  In this order: who leaves has counted the call before. */
+/* Is a thread in a call, or a call under way?  In this order, since a thread has counted its call before it leaves. */
 static bool in_calls(struct choir_comm *comm)
 {
 	return atomic_load(&comm->uses.inside) > 0 || !engine_idle(comm);

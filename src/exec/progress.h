@@ -14,8 +14,8 @@
 choir_status progress_add(struct choir_comm *comm);
 void progress_remove(struct choir_comm *comm);
 
-/* progress_kick: something was submitted that nobody may be waiting for: the background thread sees to it.  Starts it
- * at first use. */
+/* progress_kick: a call was submitted for which perhaps no thread waits: the background thread drives it.  Starts it at
+ * first use. */
 choir_status progress_kick(void);
 
 /* progress_wait: drives until the event is complete; false if timeout_ms (negative: none) passed first. */

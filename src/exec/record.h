@@ -23,7 +23,7 @@ enum { RUN_TEXT_BYTES = 192 };
 void record_set_algorithm(struct call_record *record, const char *name);
 void record_set_op(struct call_record *record, choir_op op);
 
-/* record_hash: what ranks compare in the first place. */
+/* record_hash: the hash that ranks compare first. */
 uint64_t record_hash(const struct call_record *record);
 
 /* record_describe: "allreduce #12 'gradients' (1024 x f32, sum, oneshot)"; name: the caller's of the call, "" = none.

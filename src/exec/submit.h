@@ -23,7 +23,7 @@ void submit_held(struct run *parts);
  * numbered: submitted runs wait, the comm failed or closes, or the numbers are used up. */
 bool submit_number(struct run *const *runs, int n);
 
-/* submit_take: what was submitted, oldest first, linked by `next`; NULL if there is nothing.  The driver only. */
+/* submit_take: the submitted runs, oldest first, linked by `next`; NULL if there are none.  The driver only. */
 struct run *submit_take(struct choir_comm *comm);
 
 /* submit_refuse: from now on no call is accepted. */

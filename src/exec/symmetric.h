@@ -37,14 +37,14 @@ uint64_t symmetric_address(const struct choir_comm *comm, const struct dev_acces
  * beginning of the rank's slot. */
 uint64_t symmetric_address_of_list(void);
 
-/* symmetric_address_of_device: the address of what peers copy from the device; 0 = cannot be said.
- * symmetric_source: what is at such an address. */
+/* symmetric_address_of_device: the address of the memory that peers copy from the device; 0 = it has none.
+ * symmetric_source: the memory at such an address. */
 struct run_source;
 uint64_t symmetric_address_of_device(const struct run_source *source);
 const struct run_source *symmetric_source(uint64_t address);
 
-/* symmetric_find: the address here of what that rank of the node calls so; NULL for memory of no bytes,
- * and for a list. */
+/* symmetric_find: the pointer here to the memory of that rank of the node with that symmetric address; NULL for memory
+ * of no bytes, and for a list. */
 unsigned char *symmetric_find(const struct choir_comm *comm, int local_rank, uint64_t address);
 
 /* symmetric_add: the comm's from now on; its number is the lowest free one, so the same on all ranks that add in the

@@ -11,7 +11,7 @@
  * forked process; UNSUPPORTED if this thread may not call MPI. */
 choir_status mpi_begin(const char *call);
 
-/* mpi_end: what MPI_Finalize does first, where mpi_begin was called; once.  False: a process of MPI_COMM_WORLD did not
+/* mpi_end: called first in MPI_Finalize, where mpi_begin was called; once.  False: a process of MPI_COMM_WORLD did not
  * come in *deadline_ms_p, and MPI_Finalize would wait for it for ever. */
 bool mpi_end(int64_t *deadline_ms_p);
 

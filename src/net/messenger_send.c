@@ -22,7 +22,7 @@ static choir_status send_to_myself(struct messenger *messenger, void *data, size
 	return st;
 }
 
-/* In a turn: what the transport said of a send.  Note [messenger failure]. */
+/* In a turn: handles the status that the transport gave a send.  Note [messenger failure]. */
 static choir_status sent(struct messenger *messenger, int endpoint, choir_status st)
 {
 	if (st == CHOIR_PEER_DEAD)

@@ -18,7 +18,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* SEND_COST: what a send takes beside its data, about: empty messages fill memory too. */
+/* SEND_COST: about the bytes that a send takes beside its data: empty messages fill memory too. */
 enum { SENDS_ROOM = 16 << 20, SEND_COST = 1024 };
 
 struct send {

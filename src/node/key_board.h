@@ -16,7 +16,7 @@ enum { KEY_BOARD_KEYS = 4096, KEY_BOARD_ORDER = 2 * KEY_BOARD_KEYS, KEY_BOARD_TE
 
 struct key_board;
 
-/* key_board_bytes: what a board of so many ranks takes. */
+/* key_board_bytes: the size of a board of so many ranks. */
 size_t key_board_bytes(int ranks);
 
 /* KEY_BUSY: another rank has the table, try again soon; KEY_FULL: KEY_BOARD_KEYS keys are said and not complete. */

@@ -182,7 +182,7 @@ void coalesce_kernel_destroy(struct coalesce_device *job)
 {
 	if (job == NULL)
 		return;
-	/* Something failed half-way, or the collective did: what was enqueued ends before its memory goes. */
+	/* Perhaps a step or the collective failed half-way: all enqueued commands end before their memory is freed. */
 	(void)dev_wait(&job->event);
 	if (job->enqueued && !job->over)
 		(void)clFinish(dev_queue(job->device));

@@ -197,7 +197,7 @@ void mean_std_job_destroy(struct mean_std_job *job)
 {
 	if (job == NULL)
 		return;
-	/* Without an event something failed half-way: what was enqueued ends before its memory goes. */
+	/* Without an event a step failed half-way: all enqueued commands end before their memory is freed. */
 	if (job->event != NULL)
 		(void)dev_wait(&job->event);
 	else if (job->out.mem != NULL)

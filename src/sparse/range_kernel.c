@@ -105,7 +105,7 @@ void range_job_destroy(struct range_job *job)
 {
 	if (job == NULL)
 		return;
-	/* Without an event something failed half-way: whatever was enqueued must end before its memory goes. */
+	/* Without an event a step failed half-way: all enqueued commands end before their memory is freed. */
 	if (job->event != NULL)
 		(void)dev_wait(&job->event);
 	else if (job->found.mem != NULL)

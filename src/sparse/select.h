@@ -33,7 +33,7 @@ struct select_limit {
 /* select_key: of one element. */
 uint64_t select_key(uint32_t elem_bytes, const void *elem);
 
-/* select_host: what the limit selects; returns how many that are, also beyond the capacity. */
+/* select_host: writes the elements that the limit selects; returns their number, also beyond the capacity. */
 uint64_t select_host(const struct select_input *in, struct select_limit limit, const struct select_output *out);
 
 /* select_pairs: of n ascending pairs those that the limit selects, no more than `room`; returns how many.  out may be

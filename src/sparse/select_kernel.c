@@ -389,7 +389,7 @@ void select_job_destroy(struct select_job *job)
 		return;
 	struct scratch *const all[] = { &job->counts,     &job->total, &job->limits,    &job->digits,  &job->masks,
 		                        &job->candidates, &job->found, &job->found_ind, &job->sampled, &job->n_found };
-	/* Without an event something failed half-way: what was enqueued ends before its memory goes. */
+	/* Without an event a step failed half-way: all enqueued commands end before their memory is freed. */
 	if (job->event != NULL)
 		(void)dev_wait(&job->event);
 	else if (job->counts.mem != NULL)

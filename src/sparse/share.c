@@ -337,7 +337,7 @@ void share_close(struct share_view *view)
 		return;
 	shared_lock();
 	view->users--;
-	/* Under the lock: whoever opens what is offered next finds no user of this. */
+	/* Under the lock: a thread that opens the block that is offered next finds no user of this one. */
 	count_out_reader(&view->map);
 	shared_unlock();
 }

@@ -35,9 +35,9 @@ choir_status sparse_values_possible(choir_device *device, choir_dtype dtype, cho
  * Enqueues nothing. */
 choir_status sparse_check(choir_device *device, int n_ranks, const struct sparse_call *call);
 
-/* sparse_agreement: a hash of what all ranks must give alike (dtypes, op, mode, algorithm), for the fingerprint of the
- * call.  Counts and the way the result is wanted are each rank's own; row widths are compared by the script, since an
- * empty rank has none. */
+/* sparse_agreement: a hash of the arguments that must be the same on all ranks (dtypes, op, mode, algorithm), for the
+ * record of the call.  Counts and the way the result is wanted are each rank's own; row widths are compared by the
+ * script, since an empty rank has none. */
 uint64_t sparse_agreement(const struct sparse_call *call);
 
 /* sparse_create: a script for a checked call.  env is copied (the layout it points to is not); the call is copied.

@@ -176,7 +176,7 @@ choir_status sparse_open(struct sparse *sparse, struct share_view **views,
 void sparse_close(struct sparse *sparse, struct share_view **views);
 
 /* stay.c: Note [lists that stay].  sparse_list_stays: does this rank's list stay on the device?  sparse_lend: lends
- * it to all.  NO_MEMORY.  sparse_list_number: for the header.  sparse_say_room: what the rank's device has room for, to
+ * it to all.  NO_MEMORY.  sparse_list_number: for the header.  sparse_say_room: writes the room on the rank's device to
  * the header.  sparse_take_back: no rank will read it.  sparse_borrow: sets sparse->lists to the lists of all.
  * TRANSPORT.  sparse_return: no command of this rank's uses any of them. */
 bool sparse_list_stays(const struct sparse *sparse, bool however_short);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Lists that are added on the device: what came goes there once, and kernels merge it.  The sum comes back, since other
- * ranks or the host go on with it; but a result of which only kernels write anything stays there. */
+/* Lists that are added on the device: the pairs that came are copied there once, and kernels merge them.  The sum comes
+ * back, since other ranks or the host go on with it; but a result of which only kernels write anything stays there. */
 #include "topk/algorithm.h"
 
 #include <stdlib.h>

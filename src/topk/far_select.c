@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Selections of acc on the device: a job leaves pairs in two buffers there, and what is wanted of them comes to a list
- * of the host. */
+/* Selections of acc on the device: a job leaves pairs in two buffers there, and those that are wanted are copied to a
+ * list of the host. */
 #include "topk/algorithm.h"
 
 static choir_status wait_select(struct topk_run *run, struct script_turn *turn)

@@ -30,7 +30,7 @@ void topk_header_make(struct topk_run *run)
 	run->header.involved_short = request->involved_p != NULL && request->involved_room < run->header.selected;
 }
 
-/* Every rank sees the same headers, so all fail alike, nobody waits for another one, and the comm goes on. */
+/* Every rank sees the same headers, so all fail alike, no rank waits for another one, and the comm goes on. */
 choir_status topk_headers_check(const struct topk_run *run)
 {
 	const struct topk_header *all = run->headers;

@@ -62,7 +62,7 @@ void list_merge_call(struct coalesce_call *call, struct coalesce_source *sources
 /* list_keep: only what the limit selects stays. */
 void list_keep(struct topk_list *list, const struct topk_types *types, struct select_limit limit);
 
-/* list_split: what the limit selects stays, the rest goes to `rest` (taken here). */
+/* list_split: the pairs that the limit selects stay, the others go to `rest` (taken here). */
 choir_status list_split(struct topk_list *list, const struct topk_types *types, struct select_limit limit,
                         struct topk_list *rest);
 

@@ -2,8 +2,8 @@
 /* topka, topka2, topk-opt, gaussiank, gaussiank-concat: everyone gets all lists and adds them in rank order.
  * Two allgathervs of indices and of values (concat: one of both), 2 k (P-1) words received; any P.  Shi et al. 2019
  * (topka, gtopk), gaussiank: Shi et al. 2019, arXiv:1911.08772.
- * topka2 keeps the k largest sums: all ranks have all sums, so all keep the same, and what was not kept stays in the
- * residuals of those that sent it. */
+ * topka2 keeps the k largest sums: all ranks have all sums, so all keep the same, and entries that were not kept stay
+ * in the residuals of the ranks that sent them. */
 #include "topk/algorithm.h"
 
 static choir_status keep_largest(struct topk_run *run, struct script_turn *turn)

@@ -45,7 +45,7 @@ bool operand_kernels_may(choir_device *device, const struct operand *operand);
 /* operands_check: ranges, and overlaps of those that are written with others.  ARGUMENT, UNSUPPORTED naming `call`. */
 choir_status operands_check(const char *call, choir_device *device, const struct operand *operands, size_t n);
 
-/* operands_keep: their cl_mems stay until fini, whatever the caller does. */
+/* operands_keep: retains their cl_mems until fini. */
 choir_status operands_keep(struct operand *operands, size_t n);
 
 /* operands_reach: finds ptr of each, and starts copying in what is read.  operands_write: starts copying out.

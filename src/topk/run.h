@@ -245,7 +245,7 @@ uint64_t topk_fixed_bytes(const struct topk_run *run, uint64_t room);
 void topk_fixed_write(const struct topk_run *run, const struct pairs *list, uint64_t room, void *to);
 struct pairs topk_fixed_read(const struct topk_run *run, uint64_t room, const void *from);
 
-/* topk_hold_sum: what was added is what the algorithm has. */
+/* topk_hold_sum: moves run->total, a sum of lists, to run->held. */
 void topk_hold_sum(struct topk_run *run);
 
 /* topk_join: the lists that came, one behind the other: they follow each other in the index range. */
@@ -270,7 +270,7 @@ uint64_t topk_sample_count(const struct topk_run *run);
 uint64_t topk_sample_index(const struct topk_run *run, uint64_t count, uint64_t i);
 choir_status topk_sample_key(const struct topk_run *run, const void *values, uint64_t k, uint64_t *key_p);
 
-/* headers.c.  make: from what was selected.  check: every rank sees the same headers, so all fail alike, nobody waits
+/* headers.c.  make: from what was selected.  check: every rank sees the same headers, so all fail alike, no rank waits
  * for another one, and the comm goes on. */
 void topk_header_make(struct topk_run *run);
 choir_status topk_headers_check(const struct topk_run *run);
@@ -304,12 +304,12 @@ choir_status far_intersect(struct topk_run *run, topk_step then);
  * CHOIR_REDUCE=kernel says so of any. */
 bool far_kernels_pay(const struct topk_run *run, uint64_t pairs, double ns, uint64_t commands, uint64_t bytes);
 
-/* far_result.c: what kernels write of the result, from its pairs: the dense tensor, and `involved` as bits.
+/* far_result.c: the parts of the result that kernels write from its pairs: the dense tensor, and `involved` as bits.
  * wanted: after operands_reach. */
 bool far_result_wanted(const struct topk_run *run);
 choir_status far_result_write(struct topk_run *run);
 
-/* life.c.  commit: what the call made of the state is the state. */
+/* life.c.  commit: the state takes its new contents from the run. */
 choir_status topk_run_make(const struct script_env *env, struct topk_state *state, const struct topk_request *request,
                            struct topk_run **out_p);
 void topk_run_commit(struct topk_run *run);

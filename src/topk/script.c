@@ -63,7 +63,7 @@ static choir_status step_reach(struct topk_run *run, struct script_turn *turn)
 	return operands_reach(run->env.device, operands, run->request.n_operands);
 }
 
-/* Of work that may run on another thread: what it leaves for next. */
+/* Keeps the outcome of work, which may run on another thread, for next. */
 static void keep_outcome(struct topk_run *run, choir_status st)
 {
 	error_keep(&run->outcome, st);
@@ -208,7 +208,7 @@ static choir_status step_result(struct topk_run *run, struct script_turn *turn)
 	return far_wait(run, step_write);
 }
 
-/* All went well: what the call made of the state is the state. */
+/* All went well: the state takes its new contents from the run. */
 static choir_status step_write(struct topk_run *run, struct script_turn *turn)
 {
 	bool done;

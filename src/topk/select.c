@@ -43,7 +43,7 @@ static bool candidates_are(const struct topk_run *run, uint64_t key)
 	return run->candidates.complete && key == run->candidates.least;
 }
 
-/* They are what is selected; nothing more is asked of them. */
+/* The candidates become the selection, and are candidates no more. */
 static void select_candidates(struct topk_run *run)
 {
 	list_free(&run->selected);
@@ -330,7 +330,8 @@ uint64_t topk_region_start(const struct topk_run *run, int c)
 	return cut_even(run->types.n, (uint64_t)c, (uint64_t)run->env.layout->n);
 }
 
-/* k entries dealt to the chunks; who gets one more changes from call to call, so that no chunk is left out for ever. */
+/* k entries dealt to the chunks; the chunks that get one more change from call to call, so that no chunk is left out
+ * for ever. */
 uint64_t topk_chunk_room(const struct topk_run *run, int c)
 {
 	uint64_t ranks = (uint64_t)run->env.layout->n;

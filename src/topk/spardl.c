@@ -63,7 +63,8 @@ static choir_status cut_chunk(struct topk_run *run, struct script_turn *turn)
 	return st;
 }
 
-/* The next of the chunks that stay, and what came of it: the first half of those that I held, rounded up. */
+/* Adds the pairs that came for the next of the chunks that stay, which are the first half of the chunks that this rank
+ * held, rounded up. */
 static choir_status add_chunk(struct topk_run *run, struct script_turn *turn)
 {
 	int stay = (run->distance + 1) / 2, came = run->distance - stay, j = run->chunk;

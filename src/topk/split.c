@@ -47,8 +47,7 @@ static uint64_t part_bytes(const struct topk_run *run, int s, int d)
 	return block_bytes(run->types.form, run->matrix[s * run->env.layout->n + d], run->types.wire_bytes);
 }
 
-/* The lists of ranks [*from_p, end) as they are added; what is held already is the first.  My own list did not
- * travel. */
+/* The lists of ranks [*from_p, end) as they are added; the sum so far is the first.  My own list did not travel. */
 static choir_status make_ready(struct topk_run *run, int end, int *from_p)
 {
 	int from = run->split.added, me = run->env.me;

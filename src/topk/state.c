@@ -157,7 +157,7 @@ void topk_state_release(struct topk_state *state)
 	free(state);
 }
 
-/* far: what the last call left, if it ended well. */
+/* far: takes the buffer that the last call left, if that ended well. */
 static choir_status take_tensor(struct topk_state *state, struct topk_tensor *tensor, struct topk_tensor *spare,
                                 const char *what)
 {

@@ -45,7 +45,7 @@ static choir_status next_round(struct topk_run *run, struct script_turn *turn)
 	return CHOIR_SUCCESS;
 }
 
-/* Of what I had and what came. */
+/* Keeps the k largest of the sum of this rank's pairs and those that came. */
 static choir_status keep_largest(struct topk_run *run, struct script_turn *turn)
 {
 	struct topk_list rest = { .count = 0 };

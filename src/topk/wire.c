@@ -87,7 +87,7 @@ void wire_write_block(const struct topk_types *types, void *to, const struct pai
 	wire_write(types, (unsigned char *)to + block_rows_off(types->form, list->count), list->rows, list->count);
 }
 
-/* A batch of values, and what each was more than what arrives of it. */
+/* Rounds a batch of values to the wire type; more: the rounding error of each. */
 static void round_batch(const struct topk_types *types, void *values, uint64_t n, double *more)
 {
 	unsigned char wire[BATCH * sizeof(double)];
