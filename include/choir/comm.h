@@ -92,8 +92,9 @@ CHOIR_API choir_status choir_comm_split_config(choir_comm *comm, int color, int 
  * node can access too.  A collective moves each byte once if all ranks' buffers lie in such memory, at any offset; it
  * also works if some do not.
  * *ptr_p: for choir_host.  *mem_p (mem_p may be NULL): a cl_mem over the same bytes, not retained for the caller; NULL
- * if the device does not share memory with the host.  Then the driver is told of the memory (CL_MEM_USE_HOST_PTR), so
- * that the caller's own copies between it and the device need no other memory on their way where the driver can do so.
+ * if the device does not share memory with the host.  The driver of a device with memory of its own is told of the
+ * memory (CL_MEM_USE_HOST_PTR), so that the caller's own copies between it and the device need no other memory on their
+ * way where the driver can do so; a driver may take as much memory of the device for it.
  * Collective and blocking; the same size on all ranks (MISMATCH); at most 64 at a time on a comm.  After NO_MEMORY or
  * TRANSPORT no rank has its share.  With several ranks in one thread use choir_mem_alloc_local; mems may be NULL. */
 CHOIR_API choir_status choir_mem_alloc(choir_comm *comm, size_t bytes, void **ptr_p, cl_mem *mem_p);

@@ -91,10 +91,10 @@ static const struct algorithm *default_node(const struct algo_in *in)
 
 		return algo_find(in->collective, alone ? "direct_oneshot" : "direct");
 	}
-	if (in->device_bytes && in->bytes >= device_least(in))
-		return algo_find(in->collective, "device");
 	if (chains_prefix(in))
 		return algo_find(in->collective, "chain");
+	if (in->device_bytes && in->bytes >= device_least(in))
+		return algo_find(in->collective, "device");
 	if (in->collective == COLLECTIVE_ALLREDUCE || in->collective == COLLECTIVE_REDUCE)
 		return algo_find(in->collective, is_short ? "oneshot" : long_name);
 	return NULL;

@@ -68,6 +68,12 @@ plan_id device_reduce_part(const struct algo_in *in, struct plan *plan, int end,
 	return plan_reduce(plan, to, NULL, 0, raw, final, len, &after, 1, "reduce");
 }
 
+choir_status device_plan(choir_status st, struct plan *plan)
+{
+	plan->device = plan->peers;
+	return st;
+}
+
 choir_status device_end(struct plan *plan, uint32_t phase)
 {
 	plan->peers = plan->device = true;

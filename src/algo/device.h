@@ -29,6 +29,9 @@ uint64_t device_parts(const struct algo_in *in);
 plan_id device_reduce_part(const struct algo_in *in, struct plan *plan, int end, uint64_t scratch, uint64_t off,
                            uint64_t len, struct plan_ref to, plan_id after);
 
+/* device_plan: makes a finished plan of copies between buffers one of device memory; returns st. */
+choir_status device_plan(choir_status st, struct plan *plan);
+
 /* device_end: publishes a phase after all steps so far, awaits it of all ranks, and finishes the plan. */
 choir_status device_end(struct plan *plan, uint32_t phase);
 

@@ -2,9 +2,8 @@
 /* scan and exscan in device memory: each rank fetches the inputs of the ranks up to it (exscan: before it), in chunks,
  * and folds them by a kernel.
  *
- * One wait a chunk and one at the end; rank r reads r + 1 inputs.  One node, any length.  The folds are left folds in
- * rank order.  A chunk of RECV is written once all ranks have fetched it, since in place RECV holds the input.
- * Note [device plans]. */
+ * One wait a chunk; rank r reads r + 1 inputs.  One node, any length.  The folds are left folds in rank order.  In
+ * place RECV holds the input, so a chunk of it is written once all ranks have fetched that.  Note [device plans]. */
 #include "algo/build.h"
 #include "algo/device.h"
 #include "algo/pattern_block.h"
@@ -12,16 +11,18 @@
 
 choir_status prefix_device(const struct algo_in *in, struct plan *plan)
 {
-	uint64_t parts = device_parts(in), unit = block_unit(in->elem_bytes);
+	uint64_t parts = device_parts(in), unit = block_unit(in->elem_bytes), scratch = 0;
 	struct chunks chunks = chunks_of(in->bytes, round_down(in->device_bytes / (parts + 1), unit), unit);
-	uint64_t scratch = plan_scratch(plan, (parts + 1) * chunks.each);
-	struct plan_ref sum = plan_at(PLAN_SCRATCH, scratch + parts * chunks.each);
+	struct plan_ref sum;
 	plan_id before = PLAN_NO_STEP;
 	int end = prefix_end(in, in->me);
 
 	if (in->bytes == 0)
 		return plan_finish(plan);
-	plan_limit(plan, "phase", chunks.n, PLAN_LAST_PHASE - 1);
+	plan_limit(plan, "phase", chunks.n, PLAN_LAST_PHASE);
+	if (end > 0)
+		scratch = plan_scratch(plan, (parts + 1) * chunks.each);
+	sum = plan_at(PLAN_SCRATCH, scratch + parts * chunks.each);
 	for (uint64_t k = 0; k < chunks.n; k++) {
 		uint64_t off = chunk_off(chunks, k), bytes = chunk_len(chunks, k);
 		uint32_t phase = (uint32_t)k + 1;
@@ -33,7 +34,9 @@ choir_status prefix_device(const struct algo_in *in, struct plan *plan)
 		fetched = plan_await(plan, PLAN_ALL, phase, &before, 1, "fetched by all");
 		before = fetched;
 		if (end > 0)
-			before = plan_copy(plan, plan_at(PLAN_RECV, off), sum, bytes, &fetched, 1, "keep");
+			before = plan_copy(plan, plan_at(PLAN_RECV, off), sum, bytes,
+			                   in->in_place ? &fetched : &reduced, 1, "keep");
 	}
-	return device_end(plan, (uint32_t)chunks.n + 1);
+	plan->peers = plan->device = true;
+	return plan_finish(plan);
 }

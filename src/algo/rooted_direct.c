@@ -7,6 +7,7 @@
  * In device memory (Note [device plans]) no rank writes another's, so the root of a gather makes all copies. */
 #include "algo/blocks.h"
 #include "algo/build.h"
+#include "algo/device.h"
 #include "algo/direct.h"
 #include "algo/window.h"
 
@@ -47,8 +48,5 @@ choir_status rooted_direct(const struct algo_in *in, struct plan *plan)
 
 choir_status rooted_device(const struct algo_in *in, struct plan *plan)
 {
-	choir_status st = rooted(in, plan, collective_recvs_blocks(in->collective));
-
-	plan->device = plan->peers;
-	return st;
+	return device_plan(rooted(in, plan, collective_recvs_blocks(in->collective)), plan);
 }

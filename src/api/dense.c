@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/dense.h"
 
+#include "base/plural.h"
+
 #include "api/dense_buffers.h"
 #include "api/dense_plan.h"
 #include "api/options.h"
@@ -44,8 +46,8 @@ static choir_status measure(const struct dense *d, uint64_t *bytes_p)
 
 	if (__builtin_mul_overflow((uint64_t)d->count, (uint64_t)choir_dtype_bytes(d->dtype), bytes_p) ||
 	    __builtin_mul_overflow(*bytes_p, (uint64_t)d->comm->n, &most) || most > INT64_MAX)
-		return error_set(CHOIR_ARGUMENT, "%s: %zu elements of %s on %d ranks are more than 2^63 bytes", d->call,
-		                 d->count, choir_dtype_name(d->dtype), d->comm->n);
+		return error_set(CHOIR_ARGUMENT, "%s: %zu elements of %s on %d rank%s are more than 2^63 bytes",
+		                 d->call, d->count, choir_dtype_name(d->dtype), d->comm->n, plural(d->comm->n));
 	return CHOIR_SUCCESS;
 }
 

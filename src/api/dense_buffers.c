@@ -2,6 +2,7 @@
 #include "api/dense_buffers.h"
 
 #include "base/arithmetic.h"
+#include "base/plural.h"
 #include "exec/commit.h"
 #include "exec/gathered.h"
 #include "exec/symmetric.h"
@@ -28,8 +29,9 @@ static choir_status check_overlap(const struct dense *d, struct algo_in *in)
 		inner = 0;
 	if (delta != inner)
 		return error_set(CHOIR_ARGUMENT,
-		                 "%s: send and recv overlap, but not in place (recv begins %lld bytes %s send)",
-		                 d->call, (long long)(delta < 0 ? -delta : delta), delta < 0 ? "before" : "after");
+		                 "%s: send and recv overlap, but not in place (recv begins %lld byte%s %s send)",
+		                 d->call, (long long)(delta < 0 ? -delta : delta), delta == 1 || delta == -1 ? "" : "s",
+		                 delta < 0 ? "before" : "after");
 	in->in_place = true;
 	in->in_place_off = (uint64_t)inner;
 	return CHOIR_SUCCESS;

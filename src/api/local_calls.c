@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/local_calls.h"
 
+#include "base/plural.h"
+
 #include "exec/event.h"
 
 #include <choir/chunks.h>
@@ -10,9 +12,9 @@ static choir_status check_ranks(const char *name, int n_local, choir_comm *const
 {
 	if (n_local != comms[0]->n)
 		return error_set(CHOIR_ARGUMENT,
-		                 "%s: n_local is %d, but '%s' has %d ranks, and takes all of them in one process (a "
+		                 "%s: n_local is %d, but '%s' has %d rank%s, and takes all of them in one process (a "
 		                 "comm of those of this process: choir_comm_split_local)",
-		                 name, n_local, comms[0]->name, comms[0]->n);
+		                 name, n_local, comms[0]->name, comms[0]->n, plural(comms[0]->n));
 	return CHOIR_SUCCESS;
 }
 

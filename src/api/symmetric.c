@@ -10,6 +10,8 @@
 
 #include <stdlib.h>
 
+enum { PAGE_BYTES = 4096 };
+
 /* A rank's part of the gather. */
 struct offer {
 	struct arena_address arena; /* allocated: of its node's, from the node's lowest rank */
@@ -72,7 +74,6 @@ static const int *node_ranks(const choir_comm *comm)
 /* The node's lowest rank makes the arena. */
 static choir_status make_arena(struct symmetric *symmetric, const choir_comm *comm, struct offer *offer)
 {
-	enum { PAGE_BYTES = 4096 };
 	uint64_t slot_bytes = round_up(symmetric->bytes, PAGE_BYTES);
 
 	if (comm->rank != node_ranks(comm)[0])
@@ -160,7 +161,9 @@ static choir_status take_share(struct allotment *a, int local, bool wrap)
 	if (wrap)
 		TRY(dev_memory_wrap(comm->device, share, round_up(a->bytes, 64), &memory));
 	symmetric->mem = memory.mem;
-	dev_memory_pin(comm->device, share, a->bytes, &symmetric->pinned);
+	/* Whole pages of an allocated share, which it has: some drivers pin no others. */
+	dev_memory_pin(comm->device, share, a->registered != NULL ? a->bytes : round_up(a->bytes, PAGE_BYTES),
+	               &symmetric->pinned);
 	TRY(symmetric_add(comm, symmetric));
 	a->made[local] = NULL;
 	return CHOIR_SUCCESS;

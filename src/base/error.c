@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -31,14 +32,22 @@ choir_status error_prefix(choir_status status, const char *format, ...)
 	return error_set(status, "%s: %s", prefix, last_text);
 }
 
+/* Has the last error that name in quotes, or no more than so many bytes of it? */
+static bool names(const char *name, int most)
+{
+	char quoted[ERROR_TEXT_BYTES];
+
+	snprintf(quoted, sizeof quoted, "'%.*s'", most, name);
+	return strstr(last_text, quoted) != NULL;
+}
+
 choir_status error_named(choir_status status, const char *name)
 {
-	char quoted[1 + 31 + 1]; /* sentences about runs cut longer names off */
-
-	if (status == CHOIR_SUCCESS || name == NULL)
+	if (status == CHOIR_SUCCESS || name == NULL || name[0] == '\0')
 		return status;
-	snprintf(quoted, sizeof quoted, "'%s", name);
-	return strstr(last_text, quoted) != NULL ? status : error_prefix(status, "'%s'", name);
+	if (names(name, CALL_NAME_BYTES - 1) || names(name, ERROR_TEXT_BYTES))
+		return status;
+	return error_prefix(status, "'%s'", name);
 }
 
 choir_status error_no_memory(const char *what, size_t bytes)

@@ -22,8 +22,11 @@ choir_status error_set(choir_status status, const char *format, ...) __attribute
 /* error_prefix: puts a formatted text and ": " before this thread's last error; returns status. */
 choir_status error_prefix(choir_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Of a caller's name, with its end, as far as sentences about runs have it. */
+enum { CALL_NAME_BYTES = 32 };
+
 /* error_named: puts the caller's name of a failed call, in quotes, before this thread's last error, unless that holds
- * it; returns status.  SUCCESS, or name NULL: does nothing. */
+ * it; returns status.  SUCCESS, or name NULL or "": does nothing. */
 choir_status error_named(choir_status status, const char *name);
 
 /* error_no_memory: NO_MEMORY; what: the thing that needed the bytes, "a plan". */

@@ -165,7 +165,7 @@ static bool is_told(const struct choir_comm *comm, int rank)
 	return comm->n <= TOLD_ALL || near || (distance & (distance - 1)) == 0;
 }
 
-/* Of that rank of my node: the record of its last collective, if it has said it. */
+/* The record of the last collective of that rank of my node; false: its lane is at another call. */
 static bool last_record(const struct choir_comm *comm, int local_rank, uint64_t calls, struct call_record *out)
 {
 	return calls > 0 && lane_record(comm, local_rank, calls - 1, out);

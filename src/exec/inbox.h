@@ -4,12 +4,13 @@
 #ifndef EXEC_INBOX_H
 #define EXEC_INBOX_H
 
+#include "base/error.h"
 #include "net/messenger.h"
 
 #include <pthread.h>
 #include <stdbool.h>
 
-enum { INBOX_CALLS = 256, CALL_NAME_BYTES = 32 };
+enum { INBOX_CALLS = 256 };
 
 struct inbox_bucket {                 /* messages in the order in which they came */
 	struct message *first, *last; /* last is valid if there is a first */

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-_Static_assert(N_COLLECTIVES <= UINT8_MAX && N_DTYPES <= UINT8_MAX && N_OPS <= RECORD_USER_OP,
+_Static_assert(N_COLLECTIVES <= UINT8_MAX && N_DTYPES <= UINT8_MAX && (int)N_OPS <= (int)RECORD_USER_OP,
                "a record's bytes hold them, and N_COLLECTIVES, which calls of one device have");
 _Static_assert(sizeof(struct call_record) == ARENA_RECORD_BYTES && sizeof(struct call_record) <= RING_RECORD_BYTES,
                "lanes and ring items hold a record");

@@ -2,6 +2,7 @@
 #include "node/borrow.h"
 
 #include "base/error.h"
+#include "base/plural.h"
 #include "node/arena.h"
 #include "node/porter.h"
 #include "node/process_id.h"
@@ -86,17 +87,18 @@ choir_status borrow_begin(const void *ptr, uint64_t bytes, struct borrow_address
 
 	find_mapping(at, &m);
 	if (m.end == 0 || bytes > m.end - at)
-		return error_set(CHOIR_UNSUPPORTED, "%p, %" PRIu64 " bytes: the memory is not within one mapping", ptr,
-		                 bytes);
+		return error_set(CHOIR_UNSUPPORTED, "%p, %" PRIu64 " byte%s: the memory is not within one mapping", ptr,
+		                 bytes, plural(bytes));
 	if (!m.shared || !m.writable || m.inode == 0)
 		return error_set(CHOIR_UNSUPPORTED,
-		                 "%p, %" PRIu64 " bytes: private or read-only memory, which other processes cannot map",
+		                 "%p, %" PRIu64
+		                 " byte%s: private or read-only memory, which other processes cannot map",
 		                 ptr, bytes);
 	device = makedev(m.major, m.minor);
 	fd = open_file(&m, device);
 	if (fd < 0)
 		return error_set(CHOIR_UNSUPPORTED,
-		                 "%p, %" PRIu64 " bytes: the file behind it (%s) cannot be opened again", ptr, bytes,
+		                 "%p, %" PRIu64 " byte%s: the file behind it (%s) cannot be opened again", ptr, bytes,
 		                 m.path);
 	*out = (struct borrow_address){ .process = process_id(),
 		                        .device = device,

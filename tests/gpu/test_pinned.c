@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-enum { N = 2, BYTES = 40000 };
+enum { N = 2, BYTES = 40000, PAGES = 40960 }; /* an allocated share is whole pages */
 
 static const unsigned char *_Atomic shares[N];
 static _Atomic int pinned;
@@ -24,13 +24,14 @@ cl_int __wrap_clReleaseMemObject(cl_mem mem);
 
 static _Atomic(cl_mem) over[N];
 
-/* All of a share, and nothing but that. */
+static _Atomic size_t wanted; /* all of a share, and nothing but that */
+
 cl_mem __wrap_clCreateBuffer(cl_context context, cl_mem_flags flags, size_t bytes, void *ptr, cl_int *rc_p)
 {
 	cl_mem mem = __real_clCreateBuffer(context, flags, bytes, ptr, rc_p);
 	int slot = 0;
 
-	if ((flags & CL_MEM_USE_HOST_PTR) == 0 || bytes != BYTES)
+	if ((flags & CL_MEM_USE_HOST_PTR) == 0 || bytes != wanted)
 		return mem;
 	slot = atomic_fetch_add(&pinned, 1);
 	if (slot < N) {
@@ -86,10 +87,11 @@ static void registered(struct world *world, int rank, choir_comm *comm, void *un
 	OK(choir_barrier(comm, NULL, NULL));
 }
 
-static void run_on_ranks(void (*body)(struct world *, int, choir_comm *, void *))
+static void run_on_ranks(void (*body)(struct world *, int, choir_comm *, void *), size_t bytes)
 {
 	struct world world;
 
+	wanted = bytes;
 	world_begin(&world, N, NULL);
 	assert_true(dev_has_far_memory(world.device));
 	world_threads(&world, body, NULL);
@@ -99,13 +101,13 @@ static void run_on_ranks(void (*body)(struct world *, int, choir_comm *, void *)
 static void test_allocated(void **state)
 {
 	(void)state;
-	run_on_ranks(allocated);
+	run_on_ranks(allocated, PAGES);
 }
 
 static void test_registered(void **state)
 {
 	(void)state;
-	run_on_ranks(registered);
+	run_on_ranks(registered, BYTES);
 }
 
 int main(void)

@@ -106,7 +106,7 @@ static void rules_are_followed(void **state)
 	assert_int_equal(choir_plan_predict(&o, NULL, &p, NULL), CHOIR_ARGUMENT);
 }
 
-/* What an entry of choir_plan_algorithms says: the key's value of that algorithm, for the caller to json_decref. */
+/* The value of the key in the algorithm's entry of choir_plan_algorithms, for the caller to json_decref. */
 static json_t *said_of(const choir_plan_options *o, const char *algorithm, const char *key)
 {
 	json_t *list, *entry, *said = NULL;

@@ -119,8 +119,12 @@ static void all_types(struct world *world, int rank, choir_comm *comm, void *unu
 			if (op == CHOIR_OP_LOCAL || op == CHOIR_OP_PREMUL_SUM) /* test_factors */
 				continue;
 			if (((int)(dtype + op) + world->n / 2) % 2 == 0 &&
-			    choir_supports(comm, c.what->name, dtype, op, choir_none()) == CHOIR_SUCCESS)
+			    choir_supports(comm, c.what->name, dtype, op, choir_none()) == CHOIR_SUCCESS) {
 				run_by(world, rank, comm, &c, "device");
+				c.what = &collectives[op % 2 ? SCAN : EXSCAN];
+				if (choir_supports(comm, c.what->name, dtype, op, choir_none()) == CHOIR_SUCCESS)
+					run_by(world, rank, comm, &c, "device");
+			}
 		}
 }
 
@@ -145,12 +149,13 @@ static float product_of(int rank, size_t i)
 	return (float)factor_of(rank) * (float)((size_t)rank + i % 16);
 }
 
-static void check_products(struct world *world, int rank, const float *got, size_t first, size_t count)
+/* Of the ranks below end. */
+static void check_products(struct world *world, int rank, int end, const float *got, size_t first, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		float want = 0;
 
-		for (int r = 0; r < world->n; r++)
+		for (int r = 0; r < end; r++)
 			want += product_of(r, first + i);
 		if (got[i] != want) {
 			world_fail(world, rank, "element %zu of %zu: %g, not %g", i, count, (double)got[i],
@@ -160,12 +165,28 @@ static void check_products(struct world *world, int rank, const float *got, size
 	}
 }
 
-static void multiply(struct world *world, int rank, choir_comm *comm, size_t count, bool scatters)
+static choir_status start_products(choir_comm *comm, int what, choir_buffer send, choir_buffer recv, size_t count,
+                                   const choir_call *call, choir_event **event_p)
+{
+	switch (what) {
+	case REDUCE_SCATTER:
+		return choir_reduce_scatter(comm, send, recv, count, CHOIR_F32, CHOIR_OP_PREMUL_SUM, call, event_p);
+	case SCAN:
+		return choir_scan(comm, send, recv, count, CHOIR_F32, CHOIR_OP_PREMUL_SUM, call, event_p);
+	case EXSCAN:
+		return choir_exscan(comm, send, recv, count, CHOIR_F32, CHOIR_OP_PREMUL_SUM, call, event_p);
+	default:
+		return choir_allreduce(comm, send, recv, count, CHOIR_F32, CHOIR_OP_PREMUL_SUM, call, event_p);
+	}
+}
+
+static void multiply(struct world *world, int rank, choir_comm *comm, size_t count, int what)
 {
 	choir_call call = CHOIR_CALL_INIT;
 	choir_event *event = NULL;
 	struct memory in, out;
-	size_t n = (size_t)world->n, received = scatters ? count / n : count;
+	size_t n = (size_t)world->n, received = what == REDUCE_SCATTER ? count / n : count;
+	int end = what == SCAN ? rank + 1 : what == EXSCAN ? rank : world->n;
 
 	CHECK(memory_make(&in, world->device, true, count * sizeof(float), 4));
 	CHECK(memory_make(&out, world->device, true, received * sizeof(float), 8));
@@ -173,29 +194,27 @@ static void multiply(struct world *world, int rank, choir_comm *comm, size_t cou
 		((float *)(void *)memory_payload(&in))[i] = (float)((size_t)rank + i % 16);
 	memory_push(&in);
 	call.factor = factor_of(rank);
-	if (scatters)
-		OK(choir_reduce_scatter(comm, in.buffer, out.buffer, received, CHOIR_F32, CHOIR_OP_PREMUL_SUM, &call,
-		                        &event));
-	else
-		OK(choir_allreduce(comm, in.buffer, out.buffer, count, CHOIR_F32, CHOIR_OP_PREMUL_SUM, &call, &event));
+	OK(start_products(comm, what, in.buffer, out.buffer, received, &call, &event));
 	OK(choir_event_wait(event, -1));
 	if (strcmp(choir_event_algorithm(event), "device") != 0)
 		world_fail(world, rank, "%zu elements by %s", count, choir_event_algorithm(event));
 	choir_event_release(event);
 	memory_pull(&out);
-	check_products(world, rank, (float *)(void *)memory_payload(&out), scatters ? received * (size_t)rank : 0,
-	               received);
+	if (end > 0)
+		check_products(world, rank, end, (float *)(void *)memory_payload(&out),
+		               what == REDUCE_SCATTER ? received * (size_t)rank : 0, received);
 	memory_free(&in);
 	memory_free(&out);
 }
 
 static void own_factors(struct world *world, int rank, choir_comm *comm, void *unused)
 {
+	static const int whats[] = { ALLREDUCE, REDUCE_SCATTER, SCAN, EXSCAN };
 	size_t count = 40000 * (size_t)world->n;
 
 	(void)unused;
-	for (int scatters = 0; scatters < 2 && world->n > 1; scatters++)
-		multiply(world, rank, comm, count, scatters);
+	for (int i = 0; i < 4 && world->n > 1; i++)
+		multiply(world, rank, comm, count, whats[i]);
 }
 
 static void test_factors(void **state)

@@ -79,7 +79,7 @@ static void keeps_order(struct world *world, int rank, choir_comm *comm, bool ke
 	IS(sum(comm, CHOIR_F32, "order=ranks, algorithm=ring"), CHOIR_ARGUMENT);
 }
 
-/* What a comm says, and a comm that is split off: options and order_ranks.  keeps: do the two keep the order? */
+/* The options and order_ranks of a comm, and of one that is split off.  keeps: do the two keep the order? */
 static const struct said {
 	const char *options[2];
 	int order_ranks[2];

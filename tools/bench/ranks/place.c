@@ -15,7 +15,7 @@ static bool any_platform(void)
 	return clGetPlatformIDs(0, NULL, &n) == CL_SUCCESS && n > 0;
 }
 
-/* Parts of a device by affinity domain, as a GPU's tiles are, else halves of its compute units; 0: it has none. */
+/* Parts of a device by affinity domain, as a GPU's tiles are, else parts of half its compute units; 0: it has none. */
 static cl_uint divide(cl_device_id device, cl_device_id *parts)
 {
 	cl_device_partition_property ways[][3] = {
