@@ -291,12 +291,15 @@ CHOIR_API choir_status choir_supports(choir_comm *comm, const char *collective, 
                                       choir_buffer buffer);
 
 /* choir_predict: the seconds that the cost model (choir_plan_predict in <choir/plan.h>) gives for this call on this
- * comm, from a common start until the last rank is done, by its layout, rules and options: of host memory, or device
- * memory that the host reaches.  collective: "allreduce", ...; count, op and root as the call is given them (root: the
- * peer of send and recv; what a collective does not take is ignored); call (may be NULL): its options.  The network's
- * latency and rate are those that "costs:" in the comm's rules sets, else the model's.  *algorithm_p (may be NULL):
- * what would run.  Sends nothing; takes about a second for a million steps of all ranks; any thread.  ARGUMENT;
- * UNSUPPORTED: v forms, sparse collectives, the operator local. */
+ * comm, from a common start until the last rank is done, by its layout, rules and options.  The buffers are memory of
+ * the comm's device and not in place.  If that memory is far (a GPU's own), one read of the whole SEND and one write of
+ * the whole RECV are added, by the measured rates; long calls overlap these with the rest and take less.
+ * collective: "allreduce", ..., also "reduce_scatter_padded" and "allgather_padded".  count, op and root: as the call
+ * is given them; root: the peer of send and recv; what a collective does not take is ignored.  v forms: count is the
+ * elements of every block.  call (may be NULL): its options.  The network's latency and rate are those that "costs:" in
+ * the comm's rules sets, else the model's.  *algorithm_p (may be NULL): what would run; "local" for the operator local.
+ * Sends nothing; takes about a second for a million steps of all ranks; any thread.  ARGUMENT; UNSUPPORTED:
+ * sparse_allreduce and topk_allreduce; a message of a rank to itself. */
 CHOIR_API choir_status choir_predict(choir_comm *comm, const char *collective, size_t count, choir_dtype dtype,
                                      choir_op op, int root, const choir_call *call, double *seconds_p,
                                      const char **algorithm_p);

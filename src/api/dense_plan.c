@@ -52,6 +52,7 @@ static uint64_t message_bytes(const struct choir_comm *comm)
 void dense_plan_describe(const struct dense *d, struct algo_in *in)
 {
 	struct choir_comm *comm = d->comm;
+	bool scripted = d->collective == COLLECTIVE_ALLTOALLV; /* or may become a script */
 
 	*in = (struct algo_in){ .layout = &comm->layout,
 		                .me = comm->rank,
@@ -69,7 +70,7 @@ void dense_plan_describe(const struct dense *d, struct algo_in *in)
 		                .command_bytes = comm->command_bytes,
 		                .core_cache_bytes = comm->core_cache_bytes,
 		                .scaled = scales(d),
-		                .slot_bytes = d->become_script != NULL ? comm->fallback_bytes : comm->slot_bytes,
+		                .slot_bytes = scripted ? comm->fallback_bytes : comm->slot_bytes,
 		                .message_bytes = message_bytes(comm) };
 	in->bytes = d->collective == COLLECTIVE_ALLTOALLV ? d->mean_bytes : d->count * in->elem_bytes;
 }
@@ -91,7 +92,21 @@ choir_status dense_plan_algorithm(const struct dense *d, const struct dense_opti
 	                   : error_set(CHOIR_UNSUPPORTED, "%s: algorithm '%s' %s", d->call, (*out_p)->name, why);
 }
 
-choir_status dense_plan_foresee(struct dense *d, const choir_call *call, bool device_too, struct algo_in *in,
+/* As dense_buffers_bind finds memory of the comm's device. */
+static void take_device_memory(const struct dense *d, struct algo_in *in)
+{
+	const choir_device *device = d->comm->device;
+	uint64_t direct_bytes = d->collective == COLLECTIVE_ALLTOALLV ? 0 : dev_short_bytes(device);
+
+	if (choir_device_class(device) != CHOIR_CLASS_STAGE)
+		return;
+	in->send_direct = d->send_bytes <= direct_bytes;
+	in->recv_direct = d->recv_bytes <= direct_bytes;
+	in->owns_copied = !in->send_direct && !in->recv_direct;
+	in->shared = false;
+}
+
+choir_status dense_plan_foresee(struct dense *d, const choir_call *call, bool of_device, struct algo_in *in,
                                 const struct algorithm **out_p)
 {
 	struct dense_options options;
@@ -100,8 +115,8 @@ choir_status dense_plan_foresee(struct dense *d, const choir_call *call, bool de
 		TRY(options_order(d->call, d->comm, call, &d->order_ranks));
 	dense_plan_describe(d, in);
 	in->send_direct = in->recv_direct = true;
-	if (!device_too)
-		in->device_bytes = 0;
+	if (of_device)
+		take_device_memory(d, in);
 	TRY(options_read(d->call, d->comm, call, d->collective, &options));
 	options_apply(&options, in);
 	return dense_plan_algorithm(d, &options, in, out_p);

@@ -19,9 +19,9 @@ void dense_plan_describe(const struct dense *d, struct algo_in *in);
 choir_status dense_plan_algorithm(const struct dense *d, const struct dense_options *options, const struct algo_in *in,
                                   const struct algorithm **out_p);
 
-/* dense_plan_foresee: both, of buffers that plans reach directly, before there are any; sets d->order_ranks.
- * device_too: the algorithms of the device may be chosen. */
-choir_status dense_plan_foresee(struct dense *d, const choir_call *call, bool device_too, struct algo_in *in,
+/* dense_plan_foresee: both, before there are buffers; sets d->order_ranks.  of_device: they are memory of the comm's
+ * device, of d->send_bytes and d->recv_bytes; else plans reach them directly. */
+choir_status dense_plan_foresee(struct dense *d, const choir_call *call, bool of_device, struct algo_in *in,
                                 const struct algorithm **out_p);
 
 /* dense_plan_choose: the algorithm, its plan, and where peers find the buffers.  bound->in and the buffers are filled.

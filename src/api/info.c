@@ -122,7 +122,7 @@ static choir_status options_possible(choir_comm *comm, enum collective which, ch
 	if (reduces && user_op_is(op))
 		TRY(user_op_find(d.call, op, &user));
 	d.user = user;
-	st = dense_plan_foresee(&d, &none, true, &in, &algorithm);
+	st = dense_plan_foresee(&d, &none, false, &in, &algorithm);
 	user_op_release(user);
 	return st == CHOIR_SUCCESS ? st : CHOIR_UNSUPPORTED;
 }

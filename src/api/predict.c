@@ -1,101 +1,72 @@
 /* SPDX-License-Identifier: MIT */
-/* choir_predict: the plans that a call on this comm would have, of all ranks, played through by the cost model. */
-#include "api/call.h"
-#include "api/dense_plan.h"
+/* choir_predict: the time of a call by its name: the plans that it would have on this comm, of all ranks. */
+#include "api/forecast.h"
 
-#include "plan/plan_cost.h"
+#include <stdlib.h>
+#include <string.h>
 
 static const char function[] = "choir_predict";
 
-static choir_status read_collective(const char *text, enum collective *out)
+/* Collectives of other names, whose count is that of all blocks together. */
+static const struct call_form padded_forms[] = {
+	{ .name = "reduce_scatter_padded", .collective = COLLECTIVE_REDUCE_SCATTER },
+	{ .name = "allgather_padded", .collective = COLLECTIVE_ALLGATHER },
+};
+
+static choir_status read_name(const char *text, struct call_form *out)
 {
 	if (text == NULL)
 		return error_set(CHOIR_ARGUMENT, "%s: no collective is named", function);
-	TRY(collective_parse(text, out));
-	if (collective_has(*out, TRAIT_NO_PLAN | TRAIT_UNEVEN))
+	for (size_t i = 0; i < sizeof padded_forms / sizeof *padded_forms; i++)
+		if (strcmp(padded_forms[i].name, text) == 0) {
+			out->collective = padded_forms[i].collective;
+			out->padded = true;
+			return CHOIR_SUCCESS;
+		}
+	TRY(collective_parse(text, &out->collective));
+	if (collective_has(out->collective, TRAIT_NO_PLAN))
 		return error_set(CHOIR_UNSUPPORTED, "%s: %s has no plan that its count alone decides", function, text);
 	return CHOIR_SUCCESS;
 }
 
-/* The model's rates; of the network those that "costs:" in the comm's rules sets. */
-static struct plan_costs costs_of(const struct choir_comm *comm)
+/* Of a v form: count elements of each rank, or from each to each. */
+static choir_status make_blocks(struct dense *d)
 {
-	const float *network = comm->rules.costs.ns[LINK_NETWORK], *usual = link_costs_default.ns[LINK_NETWORK];
-	struct plan_costs costs = plan_costs_default;
+	size_t n = (size_t)d->comm->n, blocks = collective_of_pairs(d->collective) ? n * n : n;
+	uint64_t bytes = d->count * choir_dtype_bytes(d->dtype);
 
-	if (network[COST_ALPHA] != usual[COST_ALPHA])
-		costs.network.latency_s = (double)network[COST_ALPHA] / 1e9;
-	if (network[COST_BETA] != usual[COST_BETA] && network[COST_BETA] > 0)
-		costs.network.bytes_per_s = 1e9 / (double)network[COST_BETA];
-	return costs;
+	if (!collective_has(d->collective, TRAIT_UNEVEN))
+		return CHOIR_SUCCESS;
+	d->block_bytes = calloc(blocks, sizeof *d->block_bytes);
+	if (d->block_bytes == NULL)
+		return error_no_memory("blocks", blocks * sizeof *d->block_bytes);
+	for (size_t i = 0; i < blocks; i++)
+		d->block_bytes[i] = bytes;
+	d->mean_bytes = bytes;
+	if (!collective_of_pairs(d->collective))
+		d->count *= n;
+	return CHOIR_SUCCESS;
 }
 
-/* Makes `in` the rank's part of the call; false if it takes no part in a send or recv. */
-static bool take_rank(const struct dense *d, int rank, struct algo_in *in)
+static choir_status predict(choir_comm *comm, const struct call_key *key, const choir_call *call, double *seconds_p,
+                            const char **algorithm_p)
 {
-	int me = d->comm->rank;
-
-	in->me = rank;
-	if (!collective_has(d->collective, TRAIT_PAIR))
-		return true;
-	if (rank != me && rank != d->root)
-		return false;
-	in->root = rank == me ? d->root : me;
-	if (rank != me)
-		in->collective = d->collective == COLLECTIVE_SEND ? COLLECTIVE_RECV : COLLECTIVE_SEND;
-	return true;
-}
-
-static choir_status add_rank(const struct dense *d, const struct algorithm *algorithm, struct algo_in in, int rank,
-                             struct plan_cost *cost)
-{
-	bool takes_part = take_rank(d, rank, &in);
-	struct plan plan;
+	struct dense d;
 	choir_status st;
 
-	plan_init(&plan, algorithm->name, in.elem_bytes);
-	if (in.collective != algorithm->collective)
-		algorithm = algo_find(in.collective, algorithm->name);
-	st = takes_part && algorithm != NULL ? algorithm->build(&in, &plan) : plan_finish(&plan);
+	TRY(dense_of(comm, key, key->form, &d));
+	st = make_blocks(&d);
 	if (st == CHOIR_SUCCESS)
-		st = plan_cost_add(cost, rank, &plan);
-	plan_fini(&plan);
+		st = forecast_dense(&d, call, seconds_p, algorithm_p);
+	free(d.block_bytes);
 	return st;
 }
 
-static choir_status simulate(const struct dense *d, const struct algorithm *algorithm, const struct algo_in *in,
-                             double *seconds_p)
+static size_t block_count(const choir_comm *comm, size_t count)
 {
-	const struct choir_comm *comm = d->comm;
-	struct plan_costs costs = costs_of(comm);
-	struct plan_forecast forecast = { 0 };
-	struct plan_cost *cost;
-	choir_status st = CHOIR_SUCCESS;
+	size_t n = (size_t)comm->n;
 
-	TRY(plan_cost_create(comm->n, comm->layout.node_of, &costs, &cost));
-	for (int rank = 0; rank < comm->n && st == CHOIR_SUCCESS; rank++)
-		st = add_rank(d, algorithm, *in, rank, cost);
-	if (st == CHOIR_SUCCESS)
-		st = plan_cost_run(cost, &forecast, NULL);
-	plan_cost_destroy(cost);
-	*seconds_p = forecast.seconds;
-	return st;
-}
-
-static choir_status predict(struct dense *d, const choir_call *call, double *seconds_p, const char **algorithm_p)
-{
-	const struct algorithm *algorithm;
-	struct algo_in in;
-	double seconds;
-
-	if (collective_has(d->collective, TRAIT_REDUCES) && d->op == CHOIR_OP_LOCAL)
-		return error_set(CHOIR_UNSUPPORTED, "%s: the operator local moves nothing between ranks", function);
-	TRY(dense_plan_foresee(d, call, false, &in, &algorithm));
-	TRY(simulate(d, algorithm, &in, &seconds));
-	*seconds_p = seconds;
-	if (algorithm_p != NULL)
-		*algorithm_p = algorithm->name;
-	return CHOIR_SUCCESS;
+	return count / n + (count % n != 0);
 }
 
 choir_status choir_predict(choir_comm *comm, const char *collective, size_t count, choir_dtype dtype, choir_op op,
@@ -103,21 +74,27 @@ choir_status choir_predict(choir_comm *comm, const char *collective, size_t coun
 {
 	struct call_form form = { .name = function };
 	struct call_key key = { .form = &form, .count = count, .dtype = dtype, .op = op, .peer = root };
-	struct dense d;
+	const char *algorithm;
+	double seconds;
 	choir_call call;
 	choir_status st;
 
 	if (seconds_p == NULL)
 		return error_set(CHOIR_ARGUMENT, "%s: null pointer for the seconds", function);
-	TRY(read_collective(collective, &form.collective));
+	TRY(read_name(collective, &form));
 	TRY(call_read(function, given, CALL_TAKES_FACTOR | CALL_TAKES_TAG, &call));
 	key.factor = call.factor;
 	TRY(call_enter(function, comm));
+	if (form.padded)
+		key.count = block_count(comm, count);
 	st = comm_failure(comm);
 	if (st == CHOIR_SUCCESS)
-		st = dense_of(comm, &key, &form, &d);
-	if (st == CHOIR_SUCCESS)
-		st = predict(&d, &call, seconds_p, algorithm_p);
+		st = predict(comm, &key, &call, &seconds, &algorithm);
 	comm_leave(comm);
-	return st;
+	if (st != CHOIR_SUCCESS)
+		return st;
+	*seconds_p = seconds;
+	if (algorithm_p != NULL)
+		*algorithm_p = algorithm;
+	return CHOIR_SUCCESS;
 }

@@ -67,10 +67,10 @@ static void grows(struct world *world, int rank, choir_comm *comm, void *unused)
 	CHECK(to > 0 && from > 0);
 	OK(choir_predict(comm, "barrier", 0, CHOIR_U8, 0, 0, NULL, &none, NULL));
 	CHECK(none > 0);
-	SAYS(choir_predict(comm, "allgatherv", 5, CHOIR_F32, 0, 0, NULL, &none, NULL), CHOIR_UNSUPPORTED,
-	     "choir_predict|allgatherv");
-	SAYS(choir_predict(comm, "sparse_allreduce", 5, CHOIR_F32, 0, 0, NULL, &none, NULL), CHOIR_UNSUPPORTED,
-	     "choir_predict|sparse_allreduce");
+	SAYS(choir_predict(comm, "send", 5, CHOIR_F32, 0, rank, NULL, &none, NULL), CHOIR_UNSUPPORTED,
+	     "choir_predict|itself");
+	SAYS(choir_predict(comm, "topk_allreduce", 5, CHOIR_F32, 0, 0, NULL, &none, NULL), CHOIR_UNSUPPORTED,
+	     "choir_predict|topk_allreduce");
 	SAYS(choir_predict(comm, "allreduce", 5, 77, CHOIR_OP_SUM, 0, NULL, &none, NULL), CHOIR_ARGUMENT,
 	     "choir_predict|data type");
 	SAYS(choir_predict(comm, "broadcast", 5, CHOIR_F32, 0, world->n, NULL, &none, NULL), CHOIR_ARGUMENT,
