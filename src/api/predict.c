@@ -24,8 +24,9 @@ static choir_status read_name(const char *text, struct call_form *out)
 			return CHOIR_SUCCESS;
 		}
 	TRY(collective_parse(text, &out->collective));
-	if (collective_has(out->collective, TRAIT_NO_PLAN))
-		return error_set(CHOIR_UNSUPPORTED, "%s: %s has no plan that its count alone decides", function, text);
+	if (out->collective == COLLECTIVE_TOPK_ALLREDUCE)
+		return error_set(CHOIR_UNSUPPORTED, "%s: how much a %s sends is in its state, which is not given",
+		                 function, text);
 	return CHOIR_SUCCESS;
 }
 
@@ -54,6 +55,10 @@ static choir_status predict(choir_comm *comm, const struct call_key *key, const 
 	struct dense d;
 	choir_status st;
 
+	if (key->form->collective == COLLECTIVE_SPARSE_ALLREDUCE) {
+		st = forecast_sparse(comm, key, call, seconds_p, algorithm_p);
+		return st == CHOIR_SUCCESS ? st : error_prefix(st, "%s", function);
+	}
 	TRY(dense_of(comm, key, key->form, &d));
 	st = make_blocks(&d);
 	if (st == CHOIR_SUCCESS)

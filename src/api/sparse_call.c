@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* sparse_allreduce: a script of the sparse room, started like any other call. */
+#include "api/sparse_call.h"
+
 #include "api/options.h"
 #include "api/request.h"
 #include "exec/record.h"
 
 #include "sparse/algorithm.h"
-#include "sparse/sparse.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -89,32 +90,37 @@ static choir_status prepare(struct run *run, struct sparse_call *sparse, const c
 }
 
 /* All that is chosen unasked keeps the order. */
-static choir_status check_order(const struct sparse_call *sparse)
+static choir_status check_order(const char *call, const struct sparse_call *sparse)
 {
 	int row = sparse->algorithm != NULL ? sparse_method_find(sparse->algorithm) : -1;
 
 	if (row < 0 || !sparse_methods[row].regroups || reduce_is_exact(sparse->val_dtype, sparse->op))
 		return CHOIR_SUCCESS;
 	return error_set(CHOIR_ARGUMENT, "%s: algorithm '%s' does not fold in rank order, which order=ranks asks for",
-	                 function, sparse->algorithm);
+	                 call, sparse->algorithm);
 }
 
-enum { ALGORITHM_BYTES = 64 };
-
-/* Everything that can be checked before anything is sent; sparse->algorithm then points to `algorithm`. */
-static choir_status read_call(choir_comm *comm, struct sparse_call *sparse, const choir_sparse_attr *attr,
-                              const choir_call *call, char algorithm[ALGORITHM_BYTES])
+choir_status sparse_call_read(const char *name, const choir_comm *comm, const choir_call *call,
+                              struct sparse_call *sparse, char algorithm[SPARSE_CALL_ALGORITHM_BYTES])
 {
 	bool named, order_ranks;
 
+	TRY(options_none_dense(name, call->options));
+	TRY(options_find(name, call->options, "algorithm", algorithm, SPARSE_CALL_ALGORITHM_BYTES, &named));
+	sparse->algorithm = named && strcmp(algorithm, "auto") != 0 ? algorithm : NULL;
+	TRY(options_order(name, comm, call, &order_ranks));
+	TRY(sparse_check_types(sparse));
+	return order_ranks ? check_order(name, sparse) : CHOIR_SUCCESS;
+}
+
+/* Everything that can be checked before anything is sent; sparse->algorithm then points to `algorithm`. */
+static choir_status read_call(choir_comm *comm, struct sparse_call *sparse, const choir_sparse_attr *attr,
+                              const choir_call *call, char algorithm[SPARSE_CALL_ALGORITHM_BYTES])
+{
 	sparse->factor = call->factor;
 	TRY(read_attr(attr, &sparse->attr));
-	TRY(options_none_dense(function, call->options));
-	TRY(options_find(function, call->options, "algorithm", algorithm, ALGORITHM_BYTES, &named));
-	sparse->algorithm = named && strcmp(algorithm, "auto") != 0 ? algorithm : NULL;
-	TRY(options_order(function, comm, call, &order_ranks));
-	TRY(sparse_check(comm->device, comm->n, sparse));
-	return order_ranks ? check_order(sparse) : CHOIR_SUCCESS;
+	TRY(sparse_call_read(function, comm, call, sparse, algorithm));
+	return sparse_check(comm->device, comm->n, sparse);
 }
 
 static unsigned takes(choir_op op)
@@ -125,7 +131,7 @@ static unsigned takes(choir_op op)
 static choir_status start(choir_comm *comm, struct sparse_call *sparse, const choir_sparse_attr *attr,
                           const choir_call *given, choir_event **event_p)
 {
-	char algorithm[ALGORITHM_BYTES];
+	char algorithm[SPARSE_CALL_ALGORITHM_BYTES];
 	choir_call call;
 	choir_status st;
 	struct run *run;
@@ -177,7 +183,7 @@ struct kept_sparse {
 static choir_status check_kept(struct kept_call *base, choir_comm *comm, const choir_call *call)
 {
 	struct sparse_call sparse = ((struct kept_sparse *)base)->call;
-	char algorithm[ALGORITHM_BYTES];
+	char algorithm[SPARSE_CALL_ALGORITHM_BYTES];
 
 	return read_call(comm, &sparse, &sparse.attr, call, algorithm);
 }

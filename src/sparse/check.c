@@ -46,7 +46,7 @@ choir_status sparse_values_defined(choir_dtype dtype, choir_op op)
 	return reduce_supported(dtype, op);
 }
 
-static choir_status check_types(const struct sparse_call *call)
+choir_status sparse_check_types(const struct sparse_call *call)
 {
 	if (choir_dtype_bytes(call->ind_dtype) == 0)
 		return error_set(CHOIR_ARGUMENT, "ind_dtype %d is no dtype", call->ind_dtype);
@@ -150,7 +150,7 @@ choir_status sparse_check(choir_device *device, int n_ranks, const struct sparse
 {
 	if (n_ranks < 1)
 		return error_set(CHOIR_ARGUMENT, "a comm of %d ranks", n_ranks);
-	TRY(check_types(call));
+	TRY(sparse_check_types(call));
 	TRY(check_counts(call));
 	TRY(check_way(call));
 	TRY(check_range(device, "send_ind", call->send_ind, call->send_ind_count, call->ind_dtype));

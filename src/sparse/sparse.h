@@ -31,6 +31,9 @@ choir_status sparse_values_defined(choir_dtype dtype, choir_op op);
  */
 choir_status sparse_values_possible(choir_device *device, choir_dtype dtype, choir_op op);
 
+/* sparse_check_types: the part of sparse_check that needs no buffer: data types, operator, attr, algorithm. */
+choir_status sparse_check_types(const struct sparse_call *call);
+
 /* sparse_check: every argument, before anything is sent.  ARGUMENT or UNSUPPORTED with a sentence naming the value.
  * Enqueues nothing. */
 choir_status sparse_check(choir_device *device, int n_ranks, const struct sparse_call *call);
@@ -45,6 +48,11 @@ uint64_t sparse_agreement(const struct sparse_call *call);
  * NO_MEMORY. */
 choir_status sparse_create(const struct script_env *env, const struct sparse_call *call,
                            const struct script_ops **ops_p, void **state_p);
+
+/* sparse_predict: for a script that was created and will not run: the predicted seconds of its exchange, and the
+ * constant name of its method, if all ranks have as many pairs as this one, coalesced, and their indices are spread
+ * evenly over 0 to 2^31 - 1.  What the comm remembers of such calls has no say.  UNSUPPORTED. */
+choir_status sparse_predict(void *state, double *seconds_p, const char **algorithm_p);
 
 /* sparse_algorithm: the constant name of what runs, "" while undecided. */
 const char *sparse_algorithm(const void *state);

@@ -38,7 +38,7 @@ static const char *why_none(enum collective c, int n)
 {
 	if (collective_has(c, TRAIT_PAIR))
 		return n == 1 ? "choir_predict|rank 0|itself" : NULL;
-	return collective_has(c, TRAIT_NO_PLAN) ? "choir_predict|no plan that its count alone decides" : NULL;
+	return c == COLLECTIVE_TOPK_ALLREDUCE ? "choir_predict|topk_allreduce|state" : NULL;
 }
 
 /* Each collective that has plans has a time, and ten thousand times as many elements take longer. */
