@@ -231,7 +231,7 @@ static void usm_round_trip(unsigned char *usm, bool direct)
 	assert_true(usm != NULL && seen != NULL && want != NULL);
 	buffer.offset_bytes = AT;
 	assert_ok(dev_range(device, "recv", buffer, BYTES, 1));
-	assert_fails(dev_range(device, "recv", buffer, SIZE, 1), CHOIR_ARGUMENT, "do not fit");
+	assert_fails(dev_range(device, "recv", buffer, SIZE, 1), CHOIR_ARGUMENT, "does not fit");
 	assert_ok(dev_resolve(device, buffer, BYTES, true, &access));
 	assert_int_equal(access.direct, direct);
 	assert_int_equal(access.stage, !direct);
