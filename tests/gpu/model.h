@@ -56,7 +56,8 @@ void trace_print(void);
 
 /* Counts that "stats=1" prints at the end. */
 struct stats {
-	uint64_t commands, up_bytes, down_bytes, device_bytes, most_polls, up_ns, down_ns;
+	uint64_t commands, up_bytes, down_bytes, device_bytes, up_ns, down_ns;
+	double most_polls; /* of a command, less one in 10 us */
 };
 extern struct stats stats;
 

@@ -21,7 +21,7 @@ struct options options = {
 	.device_gbps = 100,
 	.items_per_us = 1e5,
 	.devices = 1,
-	.polls = 10000,
+	.polls = 20000,
 	.unflushed_ms = 1000,
 	.groups = 65535,
 	.group_items = 1e9,
@@ -163,10 +163,10 @@ static void __attribute__((destructor)) end(void)
 	if (options.stats != 0) {
 		snprintf(line, sizeof line,
 		         "gpu model: %llu commands, %llu bytes up in %.1f ms, %llu down in %.1f, "
-		         "%llu on the device; at most %llu polls\n",
+		         "%llu on the device; at most %.0f polls\n",
 		         (unsigned long long)stats.commands, (unsigned long long)stats.up_bytes,
 		         (double)stats.up_ns / 1e6, (unsigned long long)stats.down_bytes, (double)stats.down_ns / 1e6,
-		         (unsigned long long)stats.device_bytes, (unsigned long long)stats.most_polls);
+		         (unsigned long long)stats.device_bytes, stats.most_polls);
 		say(line);
 	}
 	if (atomic_load(&n_reports) == 0)

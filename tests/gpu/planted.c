@@ -4,7 +4,6 @@
 
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 static unsigned char host[BYTES], other[BYTES];
 
@@ -29,12 +28,10 @@ static void polled(struct session *s, bool fault)
 {
 	cl_mem mem = session_buffer(s, CL_MEM_READ_WRITE, BYTES);
 	cl_event written;
-	cl_int state = CL_QUEUED;
 
 	OK(clEnqueueWriteBuffer(s->queues[0], mem, CL_FALSE, 0, BYTES, host, 0, NULL, &written));
 	OK(clFlush(s->queues[0]));
-	while (state != CL_COMPLETE)
-		OK(clGetEventInfo(written, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL));
+	planted_look(written, CL_COMPLETE);
 	if (!fault)
 		OK(clWaitForEvents(1, &written));
 	OK(clEnqueueReadBuffer(s->queues[1], mem, CL_TRUE, 0, BYTES, other, 0, NULL, NULL));
@@ -76,12 +73,10 @@ static void changed(struct session *s, bool fault)
 {
 	cl_mem mem = session_buffer(s, CL_MEM_READ_WRITE, BYTES);
 	cl_event event;
-	cl_int state = CL_QUEUED;
 
 	OK(clEnqueueWriteBuffer(s->queues[0], mem, CL_FALSE, 0, BYTES, host, 0, NULL, &event));
 	OK(clFlush(s->queues[0]));
-	while (state > CL_RUNNING)
-		OK(clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL));
+	planted_look(event, CL_RUNNING);
 	if (fault)
 		host[0]++;
 	OK(clWaitForEvents(1, &event));
@@ -293,13 +288,9 @@ static void polls(struct session *s, bool fault)
 
 	OK(clEnqueueReadBuffer(s->queues[0], mem, CL_FALSE, 0, BYTES, host, 0, NULL, &event));
 	OK(clFlush(s->queues[0]));
-	while (state != CL_COMPLETE) {
-		struct timespec moment = { 0, 100000 };
-
+	while (fault && state != CL_COMPLETE)
 		OK(clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL));
-		if (!fault)
-			nanosleep(&moment, NULL);
-	}
+	planted_look(event, CL_COMPLETE);
 	OK(clFinish(s->queues[0]));
 	OK(clReleaseEvent(event));
 	OK(clReleaseMemObject(mem));

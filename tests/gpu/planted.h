@@ -6,11 +6,25 @@
 #include "session.h"
 
 #include <stdbool.h>
+#include <time.h>
 
 enum { BYTES = 1 << 20 };
 
 static const char planted_source[] = "kernel void add(global int *to, global const int *from) {"
 				     "to[get_global_id(0)] += from[get_global_id(0)]; }";
+
+/* Looks at an event until it is that far, with rests between two looks. */
+static inline void planted_look(cl_event event, cl_int until)
+{
+	cl_int state = CL_QUEUED;
+
+	for (;;) {
+		OK(clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL));
+		if (state <= until)
+			return;
+		nanosleep(&(struct timespec){ .tv_nsec = 100000 }, NULL);
+	}
+}
 
 void svm_freed(struct session *s, bool fault);
 void svm_blocks(struct session *s, bool fault);
