@@ -23,6 +23,40 @@ static void two_queues(struct session *s, bool fault)
 	OK(clReleaseMemObject(mem));
 }
 
+/* Two devices of one context. */
+static void two_devices(struct session *s, bool fault)
+{
+	cl_mem mem = session_buffer(s, CL_MEM_READ_WRITE, BYTES);
+	cl_command_queue second = session_queue(s, 1);
+	cl_event written;
+
+	OK(clEnqueueWriteBuffer(s->queues[0], mem, CL_FALSE, 0, BYTES, host, 0, NULL, &written));
+	OK(clFlush(s->queues[0]));
+	OK(clEnqueueReadBuffer(second, mem, CL_TRUE, 0, BYTES, other, fault ? 0 : 1, fault ? NULL : &written, NULL));
+	OK(clFinish(s->queues[0]));
+	OK(clReleaseEvent(written));
+	OK(clReleaseCommandQueue(second));
+	OK(clReleaseMemObject(mem));
+}
+
+/* Two devices in contexts of their own, between which the host has to wait. */
+static void two_contexts(struct session *s, bool fault)
+{
+	struct session far = { .devices = { s->devices[1] }, .n_devices = 1 };
+
+	session_open(&far);
+	cl_mem from = session_buffer(s, CL_MEM_READ_WRITE, BYTES), to = session_buffer(&far, CL_MEM_READ_WRITE, BYTES);
+	OK(clEnqueueReadBuffer(s->queues[0], from, CL_FALSE, 0, BYTES, host, 0, NULL, NULL));
+	OK(clFlush(s->queues[0]));
+	if (!fault)
+		OK(clFinish(s->queues[0]));
+	OK(clEnqueueWriteBuffer(far.queues[0], to, CL_TRUE, 0, BYTES, host, 0, NULL, NULL));
+	OK(clFinish(s->queues[0]));
+	OK(clReleaseMemObject(from));
+	OK(clReleaseMemObject(to));
+	session_end(&far);
+}
+
 /* The host has polled the first one's end, which orders nothing; or waits for it. */
 static void polled(struct session *s, bool fault)
 {
@@ -135,6 +169,27 @@ static void pinned_freed(struct session *s, bool fault)
 	OK(clFinish(s->queues[0]));
 	OK(clFinish(s->queues[1]));
 	OK(clReleaseMemObject(pinned));
+	OK(clReleaseMemObject(mem));
+}
+
+/* A buffer is released whose map a read still fills. */
+static void released_map(struct session *s, bool fault)
+{
+	cl_mem mem = session_buffer(s, CL_MEM_READ_WRITE, BYTES);
+	cl_mem pinned = session_buffer(s, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, BYTES);
+	cl_event filled;
+	cl_int rc;
+	void *ptr = clEnqueueMapBuffer(s->queues[0], pinned, CL_TRUE, CL_MAP_READ, 0, BYTES, 0, NULL, NULL, &rc);
+
+	OK(rc);
+	OK(clEnqueueReadBuffer(s->queues[0], mem, CL_FALSE, 0, BYTES, ptr, 0, NULL, &filled));
+	OK(clFlush(s->queues[0]));
+	planted_look(filled, CL_RUNNING);
+	if (!fault)
+		OK(clWaitForEvents(1, &filled));
+	OK(clReleaseMemObject(pinned));
+	OK(clFinish(s->queues[0]));
+	OK(clReleaseEvent(filled));
 	OK(clReleaseMemObject(mem));
 }
 
@@ -319,6 +374,13 @@ static const struct {
 	{ "svm_freed", svm_freed },
 	{ "svm_blocks", svm_blocks },
 	{ "svm_argument", svm_argument },
+	{ "two_devices", two_devices },
+	{ "two_contexts", two_contexts },
+	{ "svm_map_freed", svm_map_freed },
+	{ "svm_freed_twice", svm_freed_twice },
+	{ "usm_freed", usm_freed },
+	{ "usm_freed_twice", usm_freed_twice },
+	{ "released_map", released_map },
 	{ "released_twice", released_twice },
 	{ "released_event", released_event },
 	{ "released_queue", released_queue },

@@ -26,6 +26,10 @@ static inline void planted_look(cl_event event, cl_int until)
 	}
 }
 
+void svm_map_freed(struct session *s, bool fault);
+void svm_freed_twice(struct session *s, bool fault);
+void usm_freed(struct session *s, bool fault);
+void usm_freed_twice(struct session *s, bool fault);
 void svm_freed(struct session *s, bool fault);
 void svm_blocks(struct session *s, bool fault);
 void svm_argument(struct session *s, bool fault);

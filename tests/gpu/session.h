@@ -7,6 +7,7 @@
 #include <CL/cl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define OK(call)                                                                                                       \
 	do {                                                                                                           \
@@ -33,17 +34,24 @@ static inline cl_command_queue session_queue(const struct session *s, cl_uint de
 	return queue;
 }
 
-static inline void session_begin(struct session *s)
+/* Its devices are known. */
+static inline void session_open(struct session *s)
 {
-	cl_platform_id platform;
 	cl_int rc;
 
-	OK(clGetPlatformIDs(1, &platform, NULL));
-	OK(clGetDeviceIDs(platform, CL_DEVICE_TYPE_GPU, 4, s->devices, &s->n_devices));
 	s->context = clCreateContext(NULL, s->n_devices, s->devices, NULL, NULL, &rc);
 	OK(rc);
 	for (int i = 0; i < 2; i++)
 		s->queues[i] = session_queue(s, 0);
+}
+
+static inline void session_begin(struct session *s)
+{
+	cl_platform_id platform;
+
+	OK(clGetPlatformIDs(1, &platform, NULL));
+	OK(clGetDeviceIDs(platform, CL_DEVICE_TYPE_GPU, 4, s->devices, &s->n_devices));
+	session_open(s);
 }
 
 static inline void session_end(struct session *s)
@@ -51,6 +59,21 @@ static inline void session_end(struct session *s)
 	for (int i = 0; i < 2; i++)
 		OK(clReleaseCommandQueue(s->queues[i]));
 	OK(clReleaseContext(s->context));
+}
+
+/* The function of an extension, put at fn_p. */
+static inline void session_function(const struct session *s, const char *name, void *fn_p)
+{
+	cl_platform_id platform;
+	void *fn;
+
+	OK(clGetDeviceInfo(s->devices[0], CL_DEVICE_PLATFORM, sizeof platform, &platform, NULL));
+	fn = clGetExtensionFunctionAddressForPlatform(platform, name);
+	if (fn == NULL) {
+		printf("there is no %s\n", name);
+		exit(1);
+	}
+	memcpy(fn_p, &fn, sizeof fn);
 }
 
 static inline cl_mem session_buffer(const struct session *s, cl_mem_flags flags, size_t bytes)

@@ -262,6 +262,33 @@ static void test_two_devices(void **state)
 	session_end(&s);
 }
 
+/* Devices in contexts of their own: bytes go by the host, and no command waits for one of the other context. */
+static void test_two_contexts(void **state)
+{
+	struct session s, far;
+	cl_event filled;
+
+	(void)state;
+	session_begin(&s);
+	far = (struct session){ .devices = { s.devices[1] }, .n_devices = 1 };
+	session_open(&far);
+	cl_mem from = session_buffer(&s, CL_MEM_READ_WRITE, BYTES), to = session_buffer(&far, CL_MEM_READ_WRITE, BYTES);
+	OK(clEnqueueFillBuffer(s.queues[0], from, "\x09", 1, 0, BYTES, 0, NULL, &filled));
+	assert_int_equal(clEnqueueWriteBuffer(far.queues[0], to, CL_FALSE, 0, BYTES, host, 1, &filled, NULL),
+	                 CL_INVALID_CONTEXT);
+	OK(clEnqueueReadBuffer(s.queues[0], from, CL_TRUE, 0, BYTES, host, 0, NULL, NULL));
+	OK(clEnqueueWriteBuffer(far.queues[0], to, CL_TRUE, 0, BYTES, host, 0, NULL, NULL));
+	memset(back, 0, BYTES);
+	OK(clEnqueueReadBuffer(far.queues[1], to, CL_TRUE, 0, BYTES, back, 0, NULL, NULL));
+	assert_int_equal(back[0], 9);
+	assert_memory_equal(host, back, BYTES);
+	OK(clReleaseEvent(filled));
+	OK(clReleaseMemObject(from));
+	OK(clReleaseMemObject(to));
+	session_end(&far);
+	session_end(&s);
+}
+
 /* Arguments are those at the enqueue, whatever is set while the kernel waits. */
 static void test_kernel(void **state)
 {
@@ -288,17 +315,6 @@ static void test_kernel(void **state)
 	OK(clReleaseKernel(kernel));
 	OK(clReleaseMemObject(mem));
 	session_end(&s);
-}
-
-static void usm_function(const struct session *s, const char *name, void *fn_p)
-{
-	cl_platform_id platform;
-	void *fn;
-
-	OK(clGetDeviceInfo(s->devices[0], CL_DEVICE_PLATFORM, sizeof platform, &platform, NULL));
-	fn = clGetExtensionFunctionAddressForPlatform(platform, name);
-	assert_non_null(fn);
-	memcpy(fn_p, &fn, sizeof fn);
 }
 
 /* Can the host read there? */
@@ -330,12 +346,12 @@ static void test_usm(void **state)
 
 	(void)state;
 	session_begin(&s);
-	usm_function(&s, "clDeviceMemAllocINTEL", &alloc_device);
-	usm_function(&s, "clHostMemAllocINTEL", &alloc_host);
-	usm_function(&s, "clMemFreeINTEL", &give);
-	usm_function(&s, "clEnqueueMemcpyINTEL", &copy);
-	usm_function(&s, "clGetMemAllocInfoINTEL", &info);
-	usm_function(&s, "clSetKernelArgMemPointerINTEL", &set_argument);
+	session_function(&s, "clDeviceMemAllocINTEL", &alloc_device);
+	session_function(&s, "clHostMemAllocINTEL", &alloc_host);
+	session_function(&s, "clMemFreeINTEL", &give);
+	session_function(&s, "clEnqueueMemcpyINTEL", &copy);
+	session_function(&s, "clGetMemAllocInfoINTEL", &info);
+	session_function(&s, "clSetKernelArgMemPointerINTEL", &set_argument);
 	unsigned char *far = alloc_device(s.context, s.devices[0], NULL, BYTES + 100, 0, &rc);
 	OK(rc);
 	unsigned char *near = alloc_host(s.context, NULL, BYTES, 0, &rc);
@@ -373,7 +389,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_device), cmocka_unit_test(test_map),        cmocka_unit_test(test_flush),
 		cmocka_unit_test(test_times),  cmocka_unit_test(test_user_event), cmocka_unit_test(test_two_devices),
-		cmocka_unit_test(test_kernel), cmocka_unit_test(test_usm),
+		cmocka_unit_test(test_kernel), cmocka_unit_test(test_usm),        cmocka_unit_test(test_two_contexts),
 	};
 
 	if (argc > 1 && strcmp(argv[1], "engines") == 0)
