@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
@@ -16,6 +17,16 @@
 static uint64_t transfers(void)
 {
 	return bus_reads().commands + bus_writes().commands;
+}
+
+/* Where it is not 0, what each transfer takes on a clock that stands still else. */
+static int64_t transfer_ns;
+
+int64_t __real_wait_now_ns(void);
+int64_t __wrap_wait_now_ns(void);
+int64_t __wrap_wait_now_ns(void)
+{
+	return transfer_ns != 0 ? (int64_t)transfers() * transfer_ns : __real_wait_now_ns();
 }
 
 static choir_device *open_device(void)
@@ -80,6 +91,58 @@ static void latency_is_measured_in_any_case(void **state)
 	rates_measure(device, 20, -1, &r);
 	assert_true(r.measured && r.read_us >= 300 && r.write_us >= 300);
 	assert_true(r.read_GBps == 0 && r.write_GBps == 0 && r.callback_us == 0);
+	choir_device_destroy(device);
+}
+
+/* The number of copies after which the rates of a device of that name and driver are known. */
+static uint64_t learn_as(choir_device *device, const char *name, const char *driver, struct device_rates *out)
+{
+	uint64_t before = transfers();
+
+	snprintf(device->facts.name, sizeof device->facts.name, "%s", name);
+	snprintf(device->facts.driver, sizeof device->facts.driver, "%s", driver);
+	rates_learn(device, out);
+	return transfers() - before;
+}
+
+/* No copy begins after 4 ms, so that copies of up to 1 ms take 5 ms at most.  Of slower ones only the first read and
+ * the first write are tried. */
+static void a_slow_device_ends_the_probe(void **state)
+{
+	static const struct {
+		int64_t ns;
+		uint64_t copies;
+	} rows[] = { { 250000, 14 }, { 500000, 8 }, { 900000, 5 }, { 1000000, 4 }, { 10000000, 2 } };
+	choir_device *device = open_device();
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct device_rates r;
+		char name[32];
+
+		snprintf(name, sizeof name, "slow %zu", i);
+		transfer_ns = rows[i].ns;
+		uint64_t n = learn_as(device, name, "1", &r);
+		transfer_ns = 0;
+		assert_int_equal(n, rows[i].copies);
+		assert_true(r.measured && r.read_us > 0 && r.write_us > 0);
+		assert_true((r.callback_us > 0) == (n > 4));
+	}
+	choir_device_destroy(device);
+}
+
+/* Rates are kept for each name and each driver. */
+static void another_name_is_measured(void **state)
+{
+	choir_device *device = open_device();
+	struct device_rates first, again, other;
+
+	(void)state;
+	assert_true(learn_as(device, "first", "1", &first) > 0);
+	assert_true(learn_as(device, "other", "1", &other) > 0);
+	assert_true(learn_as(device, "first", "2", &other) > 0);
+	assert_int_equal(learn_as(device, "first", "1", &again), 0);
+	assert_memory_equal(&first, &again, sizeof first);
 	choir_device_destroy(device);
 }
 
@@ -159,6 +222,8 @@ int main(void)
 		                            cmocka_unit_test(latency_is_measured_in_any_case),
 		                            cmocka_unit_test(a_callback_that_never_comes_is_late),
 		                            cmocka_unit_test(a_device_is_measured_once),
+		                            cmocka_unit_test(another_name_is_measured),
+		                            cmocka_unit_test(a_slow_device_ends_the_probe),
 		                            cmocka_unit_test(the_json_has_them),
 		                            cmocka_unit_test(near_memory_is_not_measured) };
 
