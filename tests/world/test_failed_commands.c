@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* An OpenCL call fails when others have been enqueued: these end before their memory goes. */
-#include "base/wait.h"
 #include "dev/dev.h"
 #include "exec/commit.h"
 #include "exec/segments.h"
+#include "look.h"
 #include "sparse/coalesce_kernel.h"
 #include "world/memory.h"
 #include "world/world.h"
@@ -237,10 +237,8 @@ static void test_coalescing(void **state)
 	assert_int_equal(coalesce_init(&job, &call, device), CHOIR_SUCCESS);
 	assert_string_equal(job.on_device->route->name, "sort");
 	good_copies = 1;
-	while (st == CHOIR_SUCCESS && !done) {
+	for (; st == CHOIR_SUCCESS && !done; look_again(done))
 		st = coalesce_count(&job, &done);
-		wait_sleep_us(50);
-	}
 	if (st == CHOIR_SUCCESS)
 		st = coalesce_fill_kept(&job, (struct index_form){ .bytes = 4 }, &done);
 	assert_int_equal(st, CHOIR_OPENCL);
