@@ -166,6 +166,10 @@ bool dev_is_whole(const struct dev_access *access)
 	       parent == NULL;
 }
 
+/* Note [maps of RECV].  A map for writing brings the buffer's bytes along, though a call overwrites all of RECV.
+ * CL_MAP_WRITE_INVALIDATE_REGION would save that copy, but bytes that are not written then are undefined after the
+ * unmap.  Buffers are mapped before all ranks have compared their calls, and a call that is refused then, or whose
+ * peers never come, leaves RECV as it was. */
 bool dev_needs_map(const struct dev_access *access)
 {
 	return !access->direct && !access->stage && access->ptr == NULL;
@@ -173,6 +177,7 @@ bool dev_needs_map(const struct dev_access *access)
 
 choir_status dev_map(choir_device *device, struct dev_access *access, cl_event *event_p)
 {
+	/* Note [maps of RECV] */
 	cl_map_flags flags = access->write ? CL_MAP_READ | CL_MAP_WRITE : CL_MAP_READ;
 	void *ptr = access->svm;
 	cl_int rc;
