@@ -12,8 +12,11 @@ fail() {
 }
 
 "$tool" --quick --build "$build" --report "$scratch/report.md" || fail "the quick run failed: $scratch/report.md"
-for words in "^# choir on .*model" "^Nothing\.$" "^    type  *gpu$" "100% tests passed" "^## Training" "kernel" \
-	"staged" "hidden" "sparse_allreduce"; do
+for words in "^# choir on .*model" "^Nothing\.$" "^    type  *gpu$" "^    driver  *[^ ]" "^    rates  *read_us" \
+	"100% tests passed" "^## Kernels" "kernel reduce" "^## Dense collectives" "staged" "-b 128K -e 128K" \
+	"class map$" "class stage$" "by the kernel alone$" "by the host alone$" "^## Overlap" "overlap_allgather" \
+	"hidden" "^## Ranks of one process" "--algorithm device,twoshot" "^## Sparse" "sparse_allreduce" \
+	"^## Training" "--via choir" "--via mpi"; do
 	grep -q -e "$words" "$scratch/report.md" || fail "the report lacks '$words'"
 done
 
