@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -152,6 +153,20 @@ const char *memory_lacks(choir_device *device, enum memory_kind kind)
 	if (kind == MEMORY_SVM_FINE)
 		return (svm & CL_DEVICE_SVM_FINE_GRAIN_BUFFER) != 0 ? NULL : "no fine-grained SVM buffers";
 	return svm != 0 ? NULL : "no SVM";
+}
+
+void memory_each(choir_device *device, void (*fn)(enum memory_kind kind))
+{
+	for (enum memory_kind kind = MEMORY_SVM_COARSE; kind < N_MEMORY_KINDS; kind++) {
+		const char *reason = memory_lacks(device, kind);
+
+		if (reason != NULL)
+			printf("%s is skipped: the device has %s\n", memory_kind_names[kind], reason);
+		memory_choose(kind);
+		if (reason == NULL)
+			fn(kind);
+	}
+	memory_choose(MEMORY_MEM);
 }
 
 static enum memory_kind next_kind(choir_device *device)

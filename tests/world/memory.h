@@ -40,10 +40,12 @@ void memory_free(struct memory *memory);
 
 /* memory_choose: what is made on the device from now on, by all threads; at first MEMORY_MEM.  Between worlds.
  * memory_choose_flags: of cl_mems from now on; at first CL_MEM_READ_WRITE.  Between worlds too.
- * memory_lacks: NULL if the device has that kind, else a reason. */
+ * memory_lacks: NULL if the device has that kind, else a reason.
+ * memory_each: fn with each kind of pointers chosen, and with all in turn; says why the device lacks one. */
 void memory_choose(enum memory_kind kind);
 void memory_choose_flags(cl_mem_flags flags);
 const char *memory_lacks(choir_device *device, enum memory_kind kind);
+void memory_each(choir_device *device, void (*fn)(enum memory_kind kind));
 
 /* memory_use: what this thread makes from now on lies in these bytes, until it is called with NULL: host memory, or at
  * the same place of mem (NULL: host memory too).  skew bytes lie before each, so that ranks' buffers stand at different

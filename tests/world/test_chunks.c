@@ -49,6 +49,28 @@ static void test_shapes(void **state)
 		}
 }
 
+static void on_pointers(enum memory_kind kind)
+{
+	(void)kind;
+	for (int ranks_per_node = quick_wanted() ? 2 : 0; ranks_per_node < 3; ranks_per_node++) {
+		choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+		struct world world;
+
+		config.ranks_per_node = ranks_per_node;
+		world_begin(&world, 3, &config);
+		for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+			if (shapes[s].on_device)
+				chunk_set_run(&world, &shapes[s]);
+		world_end(&world);
+	}
+}
+
+static void test_pointers(void **state)
+{
+	(void)state;
+	memory_each(world_device(), on_pointers);
+}
+
 /* The blocks of a reduce_scatterv that do not lie in the order of the ranks, by each algorithm. */
 static void test_algorithms(void **state)
 {
@@ -241,8 +263,8 @@ static void test_refusals(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_shapes),   cmocka_unit_test(test_algorithms), cmocka_unit_test(test_events),
-		cmocka_unit_test(test_executor), cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_shapes), cmocka_unit_test(test_pointers), cmocka_unit_test(test_algorithms),
+		cmocka_unit_test(test_events), cmocka_unit_test(test_executor), cmocka_unit_test(test_refusals),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 

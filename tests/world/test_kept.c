@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Requests of collectives that learn their sizes on the way: alltoallv and sparse_allreduce, started again and again,
- * by themselves and in a sequence. */
+ * by themselves and in a sequence; alltoallv on memory of every kind. */
 #include "world/gate.h"
+#include "world/memory.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,9 +24,26 @@ static int32_t value_of(int from, int to, size_t i, int round)
 }
 
 struct exchange {
-	int32_t out[MOST], in[MOST + 1];
+	struct memory out, in;
 	size_t sends[RANKS], recvs[RANKS];
 };
+
+static void make(struct world *world, int rank, struct exchange *x, bool on_device)
+{
+	CHECK(memory_make(&x->out, world->device, on_device, MOST * sizeof(int32_t), 4));
+	CHECK(memory_make(&x->in, world->device, on_device, (MOST + 1) * sizeof(int32_t), 8));
+}
+
+static void drop(struct exchange *x)
+{
+	memory_free(&x->out);
+	memory_free(&x->in);
+}
+
+static int32_t *ints(struct memory *memory)
+{
+	return (int32_t *)(void *)memory_payload(memory);
+}
 
 static void fill(struct exchange *x, int n, int rank, int round)
 {
@@ -35,24 +53,28 @@ static void fill(struct exchange *x, int n, int rank, int round)
 		x->sends[p] = count_of(rank, p);
 		x->recvs[p] = count_of(p, rank);
 		for (size_t i = 0; i < x->sends[p]; i++)
-			x->out[at++] = value_of(rank, p, i, round);
+			ints(&x->out)[at++] = value_of(rank, p, i, round);
 	}
 	for (size_t i = 0; i <= MOST; i++)
-		x->in[i] = -1;
+		ints(&x->in)[i] = -1;
+	memory_push(&x->out);
+	memory_push(&x->in);
 }
 
-static bool is_right(const struct exchange *x, int n, int rank, int round)
+static bool is_right(struct exchange *x, int n, int rank, int round)
 {
 	size_t at = 0;
 
+	memory_pull(&x->in);
 	for (int p = 0; p < n; p++)
 		for (size_t i = 0; i < x->recvs[p]; i++)
-			if (x->in[at++] != value_of(p, rank, i, round))
+			if (ints(&x->in)[at++] != value_of(p, rank, i, round))
 				return false;
-	return x->in[at] == -1;
+	return ints(&x->in)[at] == -1 && memory_sentinels_stand(&x->in);
 }
 
-static void exchanges(struct world *world, int rank, choir_comm *comm, void *unused)
+/* kind: of memory on the device; NULL: host memory. */
+static void exchanges(struct world *world, int rank, choir_comm *comm, void *kind)
 {
 	choir_call call = CHOIR_CALL_INIT;
 	choir_request *request = NULL;
@@ -60,13 +82,12 @@ static void exchanges(struct world *world, int rank, choir_comm *comm, void *unu
 	size_t sends[RANKS], recvs[RANKS];
 	int n = world->n;
 
-	(void)unused;
+	make(world, rank, &x, kind != NULL);
 	fill(&x, n, rank, 0);
 	memcpy(sends, x.sends, sizeof sends);
 	memcpy(recvs, x.recvs, sizeof recvs);
 	call.name = "routing";
-	OK(choir_alltoallv_init(comm, choir_host(x.out), sends, NULL, choir_host(x.in), recvs, NULL, CHOIR_I32, &call,
-	                        &request));
+	OK(choir_alltoallv_init(comm, x.out.buffer, sends, NULL, x.in.buffer, recvs, NULL, CHOIR_I32, &call, &request));
 	memset(sends, 1, sizeof sends); /* the lists are copied */
 	memset(recvs, 1, sizeof recvs);
 	for (int round = 0; round < 6; round++) {
@@ -74,8 +95,8 @@ static void exchanges(struct world *world, int rank, choir_comm *comm, void *unu
 
 		fill(&x, n, rank, round);
 		if (rank % 2 == 1 && round > 3) /* meets an ordinary call */
-			OK(choir_alltoallv(comm, choir_host(x.out), x.sends, NULL, choir_host(x.in), x.recvs, NULL,
-			                   CHOIR_I32, NULL, NULL));
+			OK(choir_alltoallv(comm, x.out.buffer, x.sends, NULL, x.in.buffer, x.recvs, NULL, CHOIR_I32,
+			                   NULL, NULL));
 		else
 			OK(choir_start(request, NULL, round % 2 == 1 ? &event : NULL));
 		if (event != NULL)
@@ -84,6 +105,7 @@ static void exchanges(struct world *world, int rank, choir_comm *comm, void *unu
 		CHECK(is_right(&x, n, rank, round));
 	}
 	choir_request_free(request);
+	drop(&x);
 }
 
 static void test_exchanges(void **state)
@@ -91,6 +113,23 @@ static void test_exchanges(void **state)
 	(void)state;
 	for (int n = 1; n <= RANKS; n += 2)
 		line_up_layouts(n, exchanges);
+}
+
+static void on_device(enum memory_kind kind)
+{
+	static const struct {
+		int n, per_node;
+	} worlds[] = { { 1, 0 }, { 3, 0 }, { 3, 1 }, { 5, 2 } };
+
+	for (size_t i = 0; i < sizeof worlds / sizeof *worlds; i++)
+		line_up_run(worlds[i].n, worlds[i].per_node, 60000, exchanges, &kind);
+}
+
+static void test_exchanges_on_device(void **state)
+{
+	(void)state;
+	on_device(MEMORY_MEM);
+	memory_each(world_device(), on_device);
 }
 
 /* Rank r sends `pairs` pairs: of the indices 10, 10 + r, 10 + 2 r ... in that round. */
@@ -170,9 +209,10 @@ static void sequence(struct world *world, int rank, choir_comm *comm, void *unus
 	struct exchange x;
 
 	(void)unused;
+	make(world, rank, &x, false);
 	fill(&x, world->n, rank, 0);
-	OK(choir_alltoallv_init(comm, choir_host(x.out), x.sends, NULL, choir_host(x.in), x.recvs, NULL, CHOIR_I32,
-	                        NULL, &requests[0]));
+	OK(choir_alltoallv_init(comm, x.out.buffer, x.sends, NULL, x.in.buffer, x.recvs, NULL, CHOIR_I32, NULL,
+	                        &requests[0]));
 	OK(choir_sparse_allreduce_init(comm, choir_host(p.ind), 4, choir_host(p.val), 4, choir_host(p.out_ind),
 	                               &p.n_ind, choir_host(p.out_val), &p.n_val, CHOIR_I32, CHOIR_F32, CHOIR_OP_SUM,
 	                               NULL, NULL, &requests[1]));
@@ -184,6 +224,7 @@ static void sequence(struct world *world, int rank, choir_comm *comm, void *unus
 		CHECK(is_right(&x, world->n, rank, round) && pairs_are_right(&p, world->n, round));
 	}
 	choir_sequence_free(sequence);
+	drop(&x);
 	choir_request_free(requests[0]);
 	choir_request_free(requests[1]);
 }
@@ -236,7 +277,8 @@ static void test_refused(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_exchanges), cmocka_unit_test(test_sparse),
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_exchanges),
+		                            cmocka_unit_test(test_exchanges_on_device), cmocka_unit_test(test_sparse),
 		                            cmocka_unit_test(test_sequence), cmocka_unit_test(test_refused) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 

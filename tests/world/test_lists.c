@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Lists of tensors in reduce_scatter, allgather, broadcast and reduce: mixed types and lengths, in host memory and in
- * cl_mems, apart and in place, with every byte around the tensors unchanged. */
+/* Lists of tensors in reduce_scatter, allgather, broadcast and reduce: mixed types and lengths, in host memory, in
+ * cl_mems, in SVM and USM, apart and in place, with every byte around the tensors unchanged. */
 #include "exec/comm.h"
 #include "quick.h"
 #include "world/gate.h"
@@ -19,6 +19,7 @@ enum how { BLOCKING, WITH_EVENT, KEPT, N_HOWS };
 
 struct shape {
 	enum form form;
+	enum memory_kind kind;
 	bool on_device, in_place;
 	const char *options;
 	enum how how;
@@ -210,6 +211,12 @@ static choir_status keep(struct set *set, choir_comm *comm, const choir_call *ca
 	}
 }
 
+/* The memory is the device's own, whatever the driver does with pointers. */
+static bool is_far(const struct shape *shape)
+{
+	return shape->on_device && (shape->kind == MEMORY_MEM || shape->kind == MEMORY_USM_DEVICE);
+}
+
 /* Twice: the second time the list is known. */
 static void run_shape(struct world *world, int rank, choir_comm *comm, const struct shape *shape)
 {
@@ -234,14 +241,14 @@ static void run_shape(struct world *world, int rank, choir_comm *comm, const str
 			OK(call_of(&set, comm, &call, shape->how == WITH_EVENT ? &event : NULL));
 		if (event != NULL)
 			OK(choir_event_wait(event, -1));
-		if (event != NULL && shape->on_device && shape->options != NULL &&
+		if (event != NULL && is_far(shape) && shape->options != NULL &&
 		    strcmp(shape->options, "algorithm=device") == 0 &&
 		    strcmp(choir_event_algorithm(event), "device") != 0)
 			world_fail(world, rank, "form %d by %s", (int)shape->form, choir_event_algorithm(event));
 		choir_event_release(event);
 		if (!is_right(&set))
-			world_fail(world, rank, "form %d, device %d, in place %d, '%s', how %d, round %d: wrong",
-			           (int)shape->form, shape->on_device, shape->in_place,
+			world_fail(world, rank, "form %d, device %d, %s, in place %d, '%s', how %d, round %d: wrong",
+			           (int)shape->form, shape->on_device, memory_kind_names[shape->kind], shape->in_place,
 			           shape->options != NULL ? shape->options : "", (int)shape->how, round);
 	}
 	choir_request_free(request);
@@ -249,16 +256,17 @@ static void run_shape(struct world *world, int rank, choir_comm *comm, const str
 	memory_free(&set.recv);
 }
 
-static void all_shapes(struct world *world, int rank, choir_comm *comm, void *unused)
+/* kind: of pointers, and nothing else; NULL: host memory and cl_mems. */
+static void all_shapes(struct world *world, int rank, choir_comm *comm, void *kind)
 {
 	enum { PLAIN, BUCKETS, SLOTS, DEVICE, N_OPTIONS };
 	static const char *const options[] = { NULL, "bucket_bytes=8000", "algorithm=slots", "algorithm=device" };
 
-	(void)unused;
 	for (int i = 0; i < N_FORMS * 2 * 2 * N_OPTIONS; i++) {
 		int option = i / N_FORMS / 4;
 
 		struct shape s = { .form = (enum form)(i % N_FORMS),
+			           .kind = kind != NULL ? *(const enum memory_kind *)kind : MEMORY_MEM,
 			           .on_device = i / N_FORMS % 2 == 1,
 			           .in_place = i / N_FORMS / 2 % 2 == 1,
 			           .options = options[option],
@@ -269,6 +277,8 @@ static void all_shapes(struct world *world, int rank, choir_comm *comm, void *un
 		if (option >= SLOTS && (choir_comm_nodes(comm) > 1 || world->n == 1))
 			continue;
 		if (option == DEVICE && comm->device_bytes == 0)
+			continue;
+		if (kind != NULL && !s.on_device)
 			continue;
 		run_shape(world, rank, comm, &s);
 	}
@@ -282,6 +292,19 @@ static void test_shapes(void **state)
 	for (size_t i = quick_wanted() ? 1 : 0; i < (quick_wanted() ? 3 : sizeof sizes / sizeof *sizes); i++)
 		line_up_layouts(sizes[i], all_shapes);
 	line_up_run(4, 2, 60000, all_shapes, NULL);
+}
+
+static void on_pointers(enum memory_kind kind)
+{
+	line_up_run(2, 0, 60000, all_shapes, &kind);
+	if (!quick_wanted())
+		line_up_run(3, 2, 60000, all_shapes, &kind);
+}
+
+static void test_pointers(void **state)
+{
+	(void)state;
+	memory_each(world_device(), on_pointers);
 }
 
 static void refused(struct world *world, int rank, choir_comm *comm, void *unused)
@@ -343,8 +366,8 @@ static void test_differ(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_shapes), cmocka_unit_test(test_refused),
-		                            cmocka_unit_test(test_differ) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_shapes), cmocka_unit_test(test_pointers),
+		                            cmocka_unit_test(test_refused), cmocka_unit_test(test_differ) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();

@@ -172,13 +172,13 @@ static void run_shape(struct world *world, int rank, choir_comm *comm, const str
 	memory_free(&set.block);
 }
 
-static void all_shapes(struct world *world, int rank, choir_comm *comm, void *unused)
+/* kind: of pointers, and nothing else; NULL: host memory and cl_mems. */
+static void all_shapes(struct world *world, int rank, choir_comm *comm, void *kind)
 {
 	static const size_t counts[] = { 0, 1, 2, 7, 40, LONGEST };
 	bool slots = choir_comm_nodes(comm) == 1 && world->n > 1;
 	const char *way = slots && comm->device_bytes > 0 ? "algorithm=device" : NULL;
 
-	(void)unused;
 	for (int c = 0; c < 6; c++)
 		for (int i = 0; i < 16; i++) {
 			struct shape s = { .gathers = i & 1,
@@ -191,7 +191,8 @@ static void all_shapes(struct world *world, int rank, choir_comm *comm, void *un
 				                                                : NULL,
 				           .counts = { counts[c], counts[(c + 2) % 6], 13, counts[(c + 4) % 6] } };
 
-			run_shape(world, rank, comm, &s);
+			if (kind == NULL || s.on_device)
+				run_shape(world, rank, comm, &s);
 		}
 }
 
@@ -202,6 +203,19 @@ static void test_shapes(void **state)
 	(void)state;
 	for (size_t i = 0; i < (quick_wanted() ? 2 : sizeof sizes / sizeof *sizes); i++)
 		line_up_layouts(sizes[i], all_shapes);
+}
+
+static void on_pointers(enum memory_kind kind)
+{
+	line_up_run(2, 0, 60000, all_shapes, &kind);
+	if (!quick_wanted())
+		line_up_run(3, 2, 60000, all_shapes, &kind);
+}
+
+static void test_pointers(void **state)
+{
+	(void)state;
+	memory_each(world_device(), on_pointers);
 }
 
 static void refused(struct world *world, int rank, choir_comm *comm, void *unused)
@@ -270,8 +284,9 @@ static void test_without_padding(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_shapes), cmocka_unit_test(test_refused),
-		                            cmocka_unit_test(test_differ), cmocka_unit_test(test_without_padding) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_shapes), cmocka_unit_test(test_pointers),
+		                            cmocka_unit_test(test_refused), cmocka_unit_test(test_differ),
+		                            cmocka_unit_test(test_without_padding) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	memory_drop();
