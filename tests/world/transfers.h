@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The commands that move bytes between host and device are counted: the program's own come before the loader's. */
+/* The commands that move bytes of buffers and SVM between host and device are counted, maps too: the program's own
+ * functions come before the loader's. */
 #ifndef TESTS_WORLD_TRANSFERS_H
 #define TESTS_WORLD_TRANSFERS_H
 
