@@ -120,8 +120,8 @@ def coalesced():
     assert torch.equal(outs[1], most[2 * r : 2 * r + 2])
     outs = [torch.zeros(0), torch.zeros(4)]
     whole = [torch.zeros(0), torch.zeros(5 * n)]
-    refuses(f"input 1: {5 * n} elements, {4 * n}", group.reduce_scatter_tensor_coalesced, outs, whole)
-    refuses("2 elements, 1", group.allgather_into_tensor_coalesced, [torch.zeros(n)] * 2, [torch.zeros(1)])
+    refuses(f"input 1: {5 * n} elements, the call needs {4 * n}", group.reduce_scatter_tensor_coalesced, outs, whole)
+    refuses("2 elements, the call needs 1", group.allgather_into_tensor_coalesced, [torch.zeros(n)] * 2, [torch.zeros(1)])
 
 
 def refuses(words, call, *args, **named):
@@ -144,9 +144,9 @@ def refused():
     dist.reduce_scatter(out, [part + 1j for part in parts])
     assert torch.equal(out, torch.full((4,), n * 1j)), out
     out = torch.zeros(4)
-    refuses("tensor 0: 5 elements, 4", dist.reduce_scatter, out, [torch.zeros(5)] * n)
+    refuses("tensor 0: 5 elements, the call needs 4", dist.reduce_scatter, out, [torch.zeros(5)] * n)
     refuses(f"of {n + 1} tensors on {n} ranks", dist.reduce_scatter, out, [torch.zeros(4)] * (n + 1))
-    refuses(f"input: {5 * n} elements, {4 * n}", dist._reduce_scatter_base, out, torch.zeros(5 * n))
+    refuses(f"input: {5 * n} elements, the call needs {4 * n}", dist._reduce_scatter_base, out, torch.zeros(5 * n))
     rows = torch.zeros(n + 1, n)  # whole blocks of elements, but not of rows
     refuses(f"of {n + 1} rows on {n} ranks", dist.all_to_all_single, rows.clone(), rows)
     refuses(f"of {n + 1} rows", dist.all_to_all_single, torch.zeros(n, 1), rows, output_split_sizes=[1] * n)
