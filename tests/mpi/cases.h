@@ -27,8 +27,8 @@ void case_starts_refused(struct job *job);
 
 void case_refused(struct job *job); /* MPI_THREAD_FUNNELED on several */
 
-/* case_killed: rank 1 kills itself in the middle; the others print a line each and leave without MPI_Finalize.  Never
- * returns. */
+/* case_killed: rank 1 kills itself in the middle, destroys its comm or ends; the others print a line each and leave
+ * without MPI_Finalize.  Never returns. */
 void case_killed(struct job *job);
 
 #endif
