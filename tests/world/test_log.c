@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "world/world.h"
 
+#include <choir/topk.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -122,6 +123,58 @@ static void test_own_sizes(void **state)
 	assert_int_equal(count("), 1 row of 3"), wants("debug") ? RANKS : 0);
 }
 
+/* choir_call.name stands in the line, of whatever kind the call is.  Returns how many lines they have: a sendrecv
+ * has two. */
+static int make_named(struct world *world, int rank, choir_comm *comm, const choir_call *call)
+{
+	choir_topk_config config = CHOIR_TOPK_CONFIG_INIT;
+	choir_topk_out out = CHOIR_TOPK_OUT_INIT;
+	choir_topk_state *state = NULL;
+	int32_t ind[] = { 4, 5, 6 }, to_ind[8];
+	float x[8] = { 1, 2, 3 }, y[16];
+	choir_tensor tensors[2] = { { choir_host(x), choir_host(y), 2, CHOIR_F32 },
+		                    { choir_host(x + 2), choir_host(y + 2), 3, CHOIR_F32 } };
+	choir_request *request = NULL;
+	size_t n_ind = 8, n_val = 16;
+
+	config.count = 8;
+	out.dense = choir_host(y);
+	for (int i = 0; i < 2; i++) /* the second is inline */
+		OK(choir_scan(comm, choir_host(x), choir_host(y), 3, CHOIR_F32, CHOIR_OP_SUM, call, NULL));
+	OK(choir_reduce_multi(comm, tensors, 2, CHOIR_OP_SUM, 0, call, NULL));
+	OK(choir_sparse_allreduce(comm, choir_host(ind), 3, choir_host(x), 6, choir_host(to_ind), &n_ind, choir_host(y),
+	                          &n_val, CHOIR_I32, CHOIR_F32, CHOIR_OP_SUM, NULL, call, NULL));
+	OK(choir_sendrecv(comm, choir_host(x), 3, 1 - rank, choir_host(y), 3, 1 - rank, CHOIR_F32, call, NULL));
+	OK(choir_topk_create(comm, &config, &state));
+	OK(choir_topk_allreduce(state, choir_host(x), &out, call, NULL));
+	choir_topk_destroy(state);
+	OK(choir_allreduce_multi_init(comm, tensors, 2, CHOIR_OP_SUM, call, &request));
+	OK(choir_start(request, NULL, NULL));
+	choir_request_free(request);
+	return 8;
+}
+
+static _Atomic int n_named;
+
+static void named(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	choir_call call = CHOIR_CALL_INIT;
+
+	(void)arg;
+	call.name = "gradients";
+	n_named += make_named(world, rank, comm, &call);
+	(void)make_named(world, rank, comm, NULL);
+}
+
+static void test_names(void **state)
+{
+	(void)state;
+	world_run(RANKS, NULL, named, NULL);
+	assert_int_equal(count("'gradients' ("), wants("debug") ? n_named : 0);
+	assert_int_equal(count("scan #0 'gradients' (3 x f32, "), wants("debug") ? RANKS : 0);
+	assert_int_equal(count("gradients"), count("'gradients' (")); /* no call has the name of one before */
+}
+
 /* Rank 1 calls when the log names it. */
 static void late(struct world *world, int rank, choir_comm *comm, void *arg)
 {
@@ -221,9 +274,10 @@ static void test_fork(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_calls),        cmocka_unit_test(test_own_sizes),
-		                            cmocka_unit_test(test_late_rank),    cmocka_unit_test(test_failure),
-		                            cmocka_unit_test(test_own_function), cmocka_unit_test(test_fork) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_calls),   cmocka_unit_test(test_own_sizes),
+		                            cmocka_unit_test(test_names),   cmocka_unit_test(test_late_rank),
+		                            cmocka_unit_test(test_failure), cmocka_unit_test(test_own_function),
+		                            cmocka_unit_test(test_fork) };
 	const char *text = getenv("CHOIR_LOG"), *colon = text != NULL ? strchr(text, ':') : NULL;
 	int rc;
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* choir_call.name stands in every sentence about that call, whatever kind of call it is and whatever goes wrong. */
+#include "base/wait.h"
 #include "exec/run.h"
 #include "world/gate.h"
 
+#include <choir/topk.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -98,7 +100,75 @@ static choir_status sparse(choir_comm *comm, struct buffers *b, const choir_call
 	                              NULL, call, event_p);
 }
 
-static const call_fn calls[] = { allreduce, allgatherv, alltoallv, list, recv, sendrecv, sparse };
+/* Rank 0 waits for the root. */
+static choir_status broadcast_list(choir_comm *comm, struct buffers *b, const choir_call *call, choir_event **event_p)
+{
+	choir_tensor tensors[2] = { { choir_host(b->in), choir_host(b->out), COUNT, CHOIR_I32 },
+		                    { choir_host(b->values), choir_host(b->sums), COUNT, CHOIR_F32 } };
+
+	return choir_broadcast_multi(comm, tensors, 2, 1, call, event_p);
+}
+
+static choir_status allgather_list(choir_comm *comm, struct buffers *b, const choir_call *call, choir_event **event_p)
+{
+	choir_tensor tensors[2] = { { choir_host(b->in), choir_host(b->out), COUNT, CHOIR_I32 },
+		                    { choir_host(b->values), choir_host(b->sums), COUNT, CHOIR_F32 } };
+
+	return choir_allgather_multi(comm, tensors, 2, call, event_p);
+}
+
+/* The request has the name, its start has none. */
+static choir_status start_kept(choir_status made, choir_request *request, choir_event **event_p)
+{
+	if (made != CHOIR_SUCCESS)
+		return made;
+	made = choir_start(request, NULL, event_p);
+	choir_request_free(request);
+	return made;
+}
+
+static choir_status kept(choir_comm *comm, struct buffers *b, const choir_call *call, choir_event **event_p)
+{
+	choir_request *request = NULL;
+	choir_status made = choir_allreduce_init(comm, choir_host(b->in), choir_host(b->out), COUNT, CHOIR_I32,
+	                                         CHOIR_OP_SUM, call, &request);
+
+	return start_kept(made, request, event_p);
+}
+
+static choir_status kept_sparse(choir_comm *comm, struct buffers *b, const choir_call *call, choir_event **event_p)
+{
+	choir_request *request = NULL;
+	choir_status made;
+
+	for (int i = 0; i < COUNT; i++)
+		b->in[i] = i;
+	b->n_ind = b->n_val = 2 * COUNT;
+	made = choir_sparse_allreduce_init(comm, choir_host(b->in), COUNT, choir_host(b->values), COUNT,
+	                                   choir_host(b->out), &b->n_ind, choir_host(b->sums), &b->n_val, CHOIR_I32,
+	                                   CHOIR_F32, CHOIR_OP_SUM, NULL, call, &request);
+	return start_kept(made, request, event_p);
+}
+
+static choir_status topk(choir_comm *comm, struct buffers *b, const choir_call *call, choir_event **event_p)
+{
+	choir_topk_config config = CHOIR_TOPK_CONFIG_INIT;
+	choir_topk_out out = CHOIR_TOPK_OUT_INIT;
+	choir_topk_state *state = NULL;
+	choir_status st;
+
+	config.count = COUNT;
+	config.k = 10;
+	out.dense = choir_host(b->sums);
+	st = choir_topk_create(comm, &config, &state);
+	if (st == CHOIR_SUCCESS)
+		st = choir_topk_allreduce(state, choir_host(b->values), &out, call, event_p);
+	choir_topk_destroy(state);
+	return st;
+}
+
+static const call_fn calls[] = { allreduce, allgatherv,     alltoallv,      list, recv,        sendrecv,
+	                         sparse,    broadcast_list, allgather_list, kept, kept_sparse, topk };
 enum { N_CALLS = sizeof calls / sizeof *calls };
 
 static choir_call named(void)
@@ -116,7 +186,17 @@ static void build_kernels(struct world *world, int rank, choir_comm *comm, void 
 
 	(void)unused;
 	OK(sparse(comm, b, NULL, NULL));
+	OK(topk(comm, b, NULL, NULL));
 	free(b);
+}
+
+static bool log_names_the_call_soon(void)
+{
+	int64_t end = wait_now_ns() + INT64_C(20000000000);
+
+	while (!log_names_the_call() && wait_now_ns() < end)
+		sched_yield();
+	return log_names_the_call();
 }
 
 /* Rank 1 makes its call when the log has warned of it. */
@@ -126,8 +206,7 @@ static void warns(struct world *world, int rank, choir_comm *comm, void *arg)
 	choir_call call = named();
 	call_fn fn = *(call_fn *)arg;
 
-	while (rank == 1 && !log_names_the_call())
-		sched_yield();
+	CHECK(rank == 0 || log_names_the_call_soon());
 	if (rank == 1 && fn == recv)
 		OK(choir_send(comm, choir_host(b->in), COUNT, CHOIR_I32, 0, NULL, NULL));
 	else
@@ -149,7 +228,7 @@ static void late(struct world *world, int rank, choir_comm *comm, void *arg)
 /* A sparse call has work to do before it waits for rank 1, which takes many commands on a GPU. */
 static int64_t deadline_of(call_fn fn)
 {
-	if (fn != sparse)
+	if (fn != sparse && fn != kept_sparse && fn != topk)
 		return DEADLINE_MS;
 	return choir_device_class(world_device()) == CHOIR_CLASS_STAGE ? FAR_SPARSE_MS : SPARSE_MS;
 }
@@ -203,6 +282,41 @@ static void test_mismatch(void **state)
 		line_up_run(2, per_node, 20000, differ, NULL);
 }
 
+/* Of top-k: no place for a result, and no gradient. */
+static void refuse_topk(struct world *world, int rank, choir_comm *comm, struct buffers *b)
+{
+	choir_topk_config config = CHOIR_TOPK_CONFIG_INIT;
+	choir_topk_out out = CHOIR_TOPK_OUT_INIT;
+	choir_topk_state *state = NULL;
+	choir_call call = named();
+
+	config.count = COUNT;
+	if (!OK(choir_topk_create(comm, &config, &state)))
+		return;
+	SAYS(choir_topk_allreduce(state, choir_host(b->values), &out, &call, NULL), CHOIR_ARGUMENT, "'gradients'");
+	out.dense = choir_host(b->sums);
+	SAYS(choir_topk_allreduce(state, choir_host(NULL), &out, &call, NULL), CHOIR_ARGUMENT, "'gradients'");
+	choir_topk_destroy(state);
+}
+
+/* Of a list that is kept: no buffer; and a start with an option, which belongs to the init. */
+static void refuse_kept(struct world *world, int rank, choir_comm *comm, struct buffers *b)
+{
+	choir_tensor tensors[2] = { { choir_host(b->in), choir_host(b->out), COUNT, CHOIR_I32 },
+		                    { choir_host(NULL), choir_host(b->sums), COUNT, CHOIR_F32 } };
+	choir_call call = named(), start = CHOIR_CALL_INIT;
+	choir_request *request = NULL;
+
+	start.options = "method=broadcast";
+	SAYS(choir_reduce_multi_init(comm, tensors, 2, CHOIR_OP_SUM, 0, &call, &request), CHOIR_ARGUMENT,
+	     "'gradients'");
+	SAYS(choir_reduce_scatter_multi(comm, tensors, 2, CHOIR_OP_SUM, &call, NULL), CHOIR_ARGUMENT, "'gradients'");
+	tensors[1].send = choir_host(b->values);
+	if (OK(choir_reduce_multi_init(comm, tensors, 2, CHOIR_OP_SUM, 0, &call, &request)))
+		SAYS(choir_start(request, &start, NULL), CHOIR_ARGUMENT, "'gradients'");
+	choir_request_free(request);
+}
+
 /* Wrong arguments, and an event's error. */
 static void refused(struct world *world, int rank, choir_comm *comm, void *arg)
 {
@@ -218,6 +332,8 @@ static void refused(struct world *world, int rank, choir_comm *comm, void *arg)
 	                            CHOIR_OP_SUM, NULL, &call, NULL),
 	     CHOIR_ARGUMENT, "'gradients'");
 	SAYS(choir_recv(comm, choir_host(b->out), COUNT, CHOIR_I32, 7, &call, NULL), CHOIR_ARGUMENT, "'gradients'");
+	refuse_topk(world, rank, comm, b);
+	refuse_kept(world, rank, comm, b);
 	line_up(); /* the comm fails when both have been refused */
 	if (rank == 0 && OK(allreduce(comm, b, &call, &event))) {
 		IS(choir_event_wait(event, -1), CHOIR_TIMEOUT);
