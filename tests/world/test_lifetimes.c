@@ -281,6 +281,85 @@ static void test_destroy_in_callback(void **state)
 	destroy_in_callback(true);
 }
 
+/* Callbacks of events that run for longer than the destroying thread waits for calls. */
+struct slow_done {
+	sem_t in_callback;
+	_Atomic int begun, ended;
+	_Atomic choir_status last;
+};
+
+static void take_long(void *ctx, choir_status status)
+{
+	enum { LONG_MS = 400 };
+	struct slow_done *slow = ctx;
+
+	slow->last = status;
+	slow->begun++;
+	sem_post(&slow->in_callback);
+	nanosleep(&(struct timespec){ 0, LONG_MS * 1000000 }, NULL);
+	slow->ended++;
+}
+
+static void *wait_for_sum(void *arg)
+{
+	struct grouped *grouped = arg;
+
+	grouped->status = choir_event_wait(grouped->sum.event, -1);
+	return NULL;
+}
+
+/* The callback of a sum that came out runs when the comm is destroyed, which ends another sum, for which rank 1 has not
+ * called: its callback takes as long. */
+static void destroy_in_event_callback(bool aborts)
+{
+	choir_status wanted = aborts ? CHOIR_ABORTED : CHOIR_TIMEOUT;
+	struct grouped sums[2];
+	struct slow_done slow = { .begun = 0 };
+	struct timespec start, end;
+	struct world world;
+	struct sum peer;
+	pthread_t waiters[2];
+
+	sem_init(&slow.in_callback, 0, 0);
+	world_begin(&world, 2, NULL);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(sum_start(&sums[i].sum, world.comms[0], COUNT, 1, NULL, true), CHOIR_SUCCESS);
+		assert_int_equal(choir_event_on_complete(sums[i].sum.event, take_long, &slow), CHOIR_SUCCESS);
+		assert_int_equal(pthread_create(&waiters[i], NULL, wait_for_sum, &sums[i]), 0);
+	}
+	assert_int_equal(sum_start(&peer, world.comms[1], COUNT, 1, NULL, true), CHOIR_SUCCESS);
+	sem_wait(&slow.in_callback);
+	assert_int_equal(slow.last, CHOIR_SUCCESS);
+	world.comms[0]->deadline_ms = 100;
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	if (aborts)
+		assert_int_equal(choir_comm_abort(world.comms[0]), CHOIR_SUCCESS);
+	assert_int_equal(slow.ended, 0);
+	assert_int_equal(choir_comm_destroy(world.comms[0]), aborts ? CHOIR_SUCCESS : CHOIR_TIMEOUT);
+	world.comms[0] = NULL;
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	assert_true(end.tv_sec - start.tv_sec < 5);
+	assert_int_equal(choir_event_status(sums[1].sum.event), wanted);
+	assert_int_equal(slow.begun, 2); /* and none is left to begin or to end behind the comm */
+	assert_int_equal(slow.ended, 2);
+	assert_int_equal(slow.last, wanted);
+	for (int i = 0; i < 2; i++) {
+		join(waiters[i], "the wait for an event with a slow callback");
+		assert_int_equal(sums[i].status, i == 0 ? CHOIR_SUCCESS : wanted);
+		sum_free(&sums[i].sum);
+	}
+	assert_int_equal(choir_event_wait(peer.event, -1), CHOIR_SUCCESS);
+	sum_free(&peer);
+	world_end(&world);
+}
+
+static void test_destroy_in_event_callback(void **state)
+{
+	(void)state;
+	destroy_in_event_callback(false);
+	destroy_in_event_callback(true);
+}
+
 /* Many threads wait for an event that completes while the comm is destroyed. */
 static void *wait_lined_up(void *arg)
 {
@@ -384,11 +463,13 @@ static void test_rank_goes(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_new_threads),           cmocka_unit_test(test_group_of_an_ended_thread),
-		cmocka_unit_test(test_destroy_in_call),       cmocka_unit_test(test_destroy_in_callback),
-		cmocka_unit_test(test_destroy_among_waiters), cmocka_unit_test(test_rank_goes)
-	};
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_new_threads),
+		                            cmocka_unit_test(test_group_of_an_ended_thread),
+		                            cmocka_unit_test(test_destroy_in_call),
+		                            cmocka_unit_test(test_destroy_in_callback),
+		                            cmocka_unit_test(test_destroy_in_event_callback),
+		                            cmocka_unit_test(test_destroy_among_waiters),
+		                            cmocka_unit_test(test_rank_goes) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();
