@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Inline execution (exec/inline.h): blocking calls allocate nothing and ask OpenCL for nothing, may be made by several
- * threads at once beside calls with events, wait for late peers as ordinary calls, and fail with the same sentences.
- * malloc and OpenCL's functions are wrapped by the linker. */
+/* Inline execution (exec/inline.h): blocking calls allocate nothing, ask OpenCL for nothing and read no options, may be
+ * made by several threads at once beside calls with events, wait for late peers as ordinary calls, and fail with the
+ * same sentences.  malloc, OpenCL's functions and the reader of options are wrapped by the linker. */
+#include "api/options.h"
 #include "base/wait.h"
 #include "exec/comm.h"
 #include "world/gate.h"
@@ -27,7 +28,8 @@ enum { COUNT = 500, LATE_MS = 300 };
 
 /* --- what a call costs --- */
 
-static _Thread_local unsigned allocated, asked; /* this thread's allocations and OpenCL calls */
+static _Thread_local unsigned allocated,
+    asked; /* this thread's allocations; its OpenCL calls and readings of options */
 
 void *__real_malloc(size_t bytes);
 void *__real_calloc(size_t n, size_t bytes);
@@ -52,6 +54,19 @@ void *__wrap_realloc(void *ptr, size_t bytes)
 {
 	allocated++;
 	return __real_realloc(ptr, bytes);
+}
+
+/* The comm's options are read again. */
+choir_status __real_options_read(const char *call, const choir_comm *comm, const choir_call *given,
+                                 enum collective collective, struct dense_options *out);
+choir_status __wrap_options_read(const char *call, const choir_comm *comm, const choir_call *given,
+                                 enum collective collective, struct dense_options *out);
+
+choir_status __wrap_options_read(const char *call, const choir_comm *comm, const choir_call *given,
+                                 enum collective collective, struct dense_options *out)
+{
+	asked++;
+	return __real_options_read(call, comm, given, collective, out);
 }
 
 /* A function of OpenCL that is counted, and done. */
