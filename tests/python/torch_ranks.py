@@ -121,7 +121,8 @@ def coalesced():
     outs = [torch.zeros(0), torch.zeros(4)]
     whole = [torch.zeros(0), torch.zeros(5 * n)]
     refuses(f"input 1: {5 * n} elements, the call needs {4 * n}", group.reduce_scatter_tensor_coalesced, outs, whole)
-    refuses("2 elements, the call needs 1", group.allgather_into_tensor_coalesced, [torch.zeros(n)] * 2, [torch.zeros(1)])
+    outs = [torch.zeros(n)] * 2
+    refuses("2 elements, the call needs 1", group.allgather_into_tensor_coalesced, outs, [torch.zeros(1)])
 
 
 def refuses(words, call, *args, **named):
