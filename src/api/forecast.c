@@ -16,7 +16,7 @@ struct forecast {
 	const struct choir_comm *comm;
 	const struct algorithm *algorithm; /* NULL: the operator local */
 	struct algo_in in;                 /* of this rank */
-	uint64_t reads, writes;            /* commands for SEND and RECV of far memory; 0: the host reaches it */
+	bool far;                          /* SEND is read and RECV written by a command each */
 };
 
 static double most(double a, double b)
@@ -37,8 +37,7 @@ static struct plan_costs costs_of(const struct forecast *f)
 		costs.network.bytes_per_s = 1e9 / (double)network[COST_BETA];
 	if (f->algorithm != NULL && f->algorithm->on_device)
 		costs.step_s =
-		    most(costs.step_s,
-		         most(dev_crossing_ns(device, false, 1, 0), dev_crossing_ns(device, true, 1, 0)) / 1e9);
+		    most(costs.step_s, most(dev_crossing_ns(device, false, 0), dev_crossing_ns(device, true, 0)) / 1e9);
 	return costs;
 }
 
@@ -85,9 +84,7 @@ static choir_status add_ranks(const struct forecast *f, struct plan_cost *cost)
 
 static double crossing_s(const struct forecast *f, bool write, uint64_t bytes)
 {
-	uint64_t commands = write ? f->writes : f->reads;
-
-	return commands == 0 || bytes == 0 ? 0 : dev_crossing_ns(f->comm->device, write, commands, bytes) / 1e9;
+	return !f->far || bytes == 0 ? 0 : dev_crossing_ns(f->comm->device, write, bytes) / 1e9;
 }
 
 /* finish_s: when the plan of each rank is done, the reads before it left out. */
@@ -153,8 +150,7 @@ static choir_status foresee(struct dense *d, const choir_call *call, double *sec
 	TRY(dense_plan_foresee(d, call, true, &f.in, &f.algorithm));
 	if (collective_has(d->collective, TRAIT_REDUCES) && d->op == CHOIR_OP_LOCAL)
 		f.algorithm = NULL;
-	if (dev_has_far_memory(d->comm->device) && (f.algorithm == NULL || !f.algorithm->on_device))
-		f.reads = f.writes = 1;
+	f.far = dev_has_far_memory(d->comm->device) && (f.algorithm == NULL || !f.algorithm->on_device);
 	*algorithm_p = name_of(f.algorithm);
 	return seconds_of(&f, seconds_p);
 }

@@ -252,9 +252,9 @@ uint64_t dev_short_map_bytes(const choir_device *device);
 /* dev_bus_ns: how long so many commands take, with so many bytes between far memory and pageable memory of the host, as
  * measured. */
 double dev_bus_ns(const choir_device *device, uint64_t commands, uint64_t bytes);
-/* dev_crossing_ns: the same of pinned memory, of reads or of writes alone; 0: the memory is near, or was not
+/* dev_crossing_ns: the same of one read or one write, and pinned memory; 0: the memory is near, or was not
  * measured. */
-double dev_crossing_ns(const choir_device *device, bool write, uint64_t commands, uint64_t bytes);
+double dev_crossing_ns(const choir_device *device, bool write, uint64_t bytes);
 bool dev_is_host(const choir_device *device); /* of host memory alone: there is no context, no queue */
 /* dev_is_the_parents: in a forked child: its OpenCL objects were made before the fork, and the driver's threads are not
  * here. */

@@ -83,14 +83,14 @@ double dev_bus_ns(const choir_device *device, uint64_t commands, uint64_t bytes)
 	return (double)commands * us * 1000 + (double)bytes / GBps;
 }
 
-double dev_crossing_ns(const choir_device *device, bool write, uint64_t commands, uint64_t bytes)
+double dev_crossing_ns(const choir_device *device, bool write, uint64_t bytes)
 {
 	const struct device_rates *r = &device->rates;
 	double us = write ? r->write_us : r->read_us, GBps = write ? r->write_GBps : r->read_GBps;
 
 	if (!r->measured || GBps <= 0 || us <= 0)
 		return 0;
-	return (double)commands * us * 1000 + (double)bytes / GBps;
+	return us * 1000 + (double)bytes / GBps;
 }
 
 uint64_t dev_short_map_bytes(const choir_device *device)

@@ -261,16 +261,16 @@ struct bus {
 /* Stands for the bus of the device while its reads take some time; all of its memory is then far. */
 static struct bus planted;
 
-double __real_dev_crossing_ns(const choir_device *device, bool write, uint64_t commands, uint64_t bytes);
-double __wrap_dev_crossing_ns(const choir_device *device, bool write, uint64_t commands, uint64_t bytes);
+double __real_dev_crossing_ns(const choir_device *device, bool write, uint64_t bytes);
+double __wrap_dev_crossing_ns(const choir_device *device, bool write, uint64_t bytes);
 
-double __wrap_dev_crossing_ns(const choir_device *device, bool write, uint64_t commands, uint64_t bytes)
+double __wrap_dev_crossing_ns(const choir_device *device, bool write, uint64_t bytes)
 {
 	double us = write ? planted.write_us : planted.read_us, GBps = write ? planted.write_GBps : planted.read_GBps;
 
 	if (planted.read_us == 0 || dev_is_host(device))
-		return __real_dev_crossing_ns(device, write, commands, bytes);
-	return (double)commands * us * 1e3 + (double)bytes / GBps;
+		return __real_dev_crossing_ns(device, write, bytes);
+	return us * 1e3 + (double)bytes / GBps;
 }
 
 bool __real_dev_has_far_memory(const choir_device *device);
