@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "world/gate.h"
 
+#include "quick.h"
+#include "world/memory.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,4 +121,19 @@ void line_up_layouts(int n, world_fn fn)
 {
 	for (int per_node = 0; per_node < 2; per_node++)
 		line_up_run(n, per_node, 120000, fn, NULL); /* 400 messages in turn take 15 s at a load of 30 */
+}
+
+static world_fn of_pointers;
+
+static void on_pointers(enum memory_kind kind)
+{
+	line_up_run(2, 0, 60000, of_pointers, &kind);
+	if (!quick_wanted())
+		line_up_run(3, 2, 60000, of_pointers, &kind);
+}
+
+void line_up_pointers(world_fn fn)
+{
+	of_pointers = fn;
+	memory_each(world_device(), on_pointers);
 }

@@ -51,4 +51,8 @@ void line_up_run(int n, int ranks_per_node, int64_t deadline_ms, world_fn fn, vo
 /* line_up_layouts: the same twice, all ranks on one node and each on a node of its own. */
 void line_up_layouts(int n, world_fn fn);
 
+/* line_up_pointers: on one node, and if not quick on two, with each kind of SVM and USM that the device has; arg is the
+ * enum memory_kind. */
+void line_up_pointers(world_fn fn);
+
 #endif

@@ -205,17 +205,10 @@ static void test_shapes(void **state)
 		line_up_layouts(sizes[i], all_shapes);
 }
 
-static void on_pointers(enum memory_kind kind)
-{
-	line_up_run(2, 0, 60000, all_shapes, &kind);
-	if (!quick_wanted())
-		line_up_run(3, 2, 60000, all_shapes, &kind);
-}
-
 static void test_pointers(void **state)
 {
 	(void)state;
-	memory_each(world_device(), on_pointers);
+	line_up_pointers(all_shapes);
 }
 
 static void refused(struct world *world, int rank, choir_comm *comm, void *unused)
