@@ -93,13 +93,13 @@ choir_status borrow_begin(const void *ptr, uint64_t bytes, struct borrow_address
 		return error_set(CHOIR_UNSUPPORTED,
 		                 "%p, %" PRIu64
 		                 " byte%s: private or read-only memory, which other processes cannot map",
-		                 ptr, bytes);
+		                 ptr, bytes, plural(bytes));
 	device = makedev(m.major, m.minor);
 	fd = open_file(&m, device);
 	if (fd < 0)
 		return error_set(CHOIR_UNSUPPORTED,
 		                 "%p, %" PRIu64 " byte%s: the file behind it (%s) cannot be opened again", ptr, bytes,
-		                 m.path);
+		                 plural(bytes), m.path);
 	*out = (struct borrow_address){ .process = process_id(),
 		                        .device = device,
 		                        .inode = m.inode,

@@ -7,6 +7,9 @@ include(CheckCCompilerFlag)
 add_library(choir_flags INTERFACE)
 target_compile_options(choir_flags INTERFACE -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
 	-Wpointer-arith -Wwrite-strings
+	# These are never right.
+	-Werror=format -Werror=return-type $<$<COMPILE_LANGUAGE:C>:-Werror=int-conversion>
+	$<$<COMPILE_LANGUAGE:C>:-Werror=incompatible-pointer-types>
 	-ffp-contract=off -fno-strict-aliasing)
 target_compile_definitions(choir_flags INTERFACE _GNU_SOURCE CL_TARGET_OPENCL_VERSION=300)
 if(CHOIR_SANITIZE)
