@@ -43,7 +43,7 @@ typedef struct choir_device_config {
 		sizeof(choir_device_config), CHOIR_CLASS_AUTO, CHOIR_REDUCE_AUTO                                       \
 	}
 
-/* choir_device_create: creates a choir_device for a device of the caller's context, which it retains.  config NULL: the
+/* choir_device_create: creates a choir_device for a device of the caller's context; it retains both.  config NULL: the
  * defaults; CHOIR_CLASS and CHOIR_REDUCE in the environment override AUTO.  Blocks for the probe (some ms).  Any
  * thread.  ARGUMENT: null, or the device is not of the context; UNSUPPORTED: the device cannot be of that class;
  * OPENCL, NO_MEMORY. */

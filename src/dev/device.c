@@ -140,6 +140,7 @@ choir_status choir_device_create(cl_context context, cl_device_id id, const choi
 	fork_watch();
 	device->generation = fork_generation();
 	clRetainContext(context);
+	clRetainDevice(id); /* Intel's CPU runtime frees a sub-device that only a context uses */
 	device->context = context;
 	device->id = id;
 	device->reduce = reduce;
@@ -214,6 +215,7 @@ void choir_device_destroy(choir_device *device)
 	if (!dev_is_host(device)) {
 		pointer_cache_release(device->pointers);
 		clReleaseContext(device->context);
+		clReleaseDevice(device->id);
 	}
 	free(device);
 }
