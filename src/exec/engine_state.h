@@ -31,8 +31,8 @@ struct slot_ring {
 /* Calls get their numbers here and wait until the driver takes them.  Any thread under `lock`, but for the
  * atomics: each of these may be read without it, and `unfinished` and `in_jobs` counted. */
 struct submission {
-	pthread_mutex_t lock; /* held for a few instructions */
-	struct run *incoming; /* submitted, newest first */
+	pthread_mutex_t lock;                 /* held for a few instructions */
+	struct run *incoming, **incoming_end; /* submitted, oldest first */
 	_Atomic bool has_incoming;
 	_Atomic bool closing;   /* no call is accepted any more */
 	_Atomic int unfinished; /* runs submitted and not yet completed */
@@ -43,7 +43,7 @@ struct submission {
 	uint64_t lone_calls;       /* calls so far that no other rank takes part in */
 	struct slot_ring slots;
 	struct run *pool; /* finished runs, kept for their memory */
-	int n_pooled;
+	_Atomic int n_pooled;
 };
 
 /* Runs that become eligible one after another: of one kind, see flight.h. */

@@ -48,6 +48,7 @@ static void make_eligible(struct flight *flight, struct run_queue *queue, int mo
 
 		queue->first = run->next_eligible;
 		append_eligible(flight, run);
+		run_prefetch(queue->first);
 	}
 }
 

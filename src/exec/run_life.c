@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { POOLED_RUNS = 64, POOLED_SCRATCH_BYTES = 8 << 20 };
+/* A run is worth keeping for itself: many that are made and freed in turn cost more than their calls.  Few keep what
+ * they allocated. */
+enum { POOLED_RUNS = 16384, POOLED_WITH_MEMORY = 64, POOLED_SCRATCH_BYTES = 8 << 20 };
 
 /* Zeroes all but the memory that the next call can use. */
 static void wipe(struct run *run)
@@ -35,6 +37,7 @@ choir_status run_create(struct choir_comm *comm, struct run **out_p)
 		comm->submission.pool = run->next;
 		comm->submission.n_pooled--;
 	}
+	run_prefetch(comm->submission.pool);
 	pthread_mutex_unlock(&comm->submission.lock);
 	if (run != NULL)
 		wipe(run);
@@ -125,11 +128,20 @@ void run_end_script(struct run *run, bool drives)
 	run->plan_index = 0;
 }
 
+/* Once in the pool, too? */
+static bool run_keeps_memory(const struct run *run)
+{
+	return run->comm->submission.n_pooled < POOLED_WITH_MEMORY && run->scratch.bytes <= POOLED_SCRATCH_BYTES &&
+	       run->device_memory.scratch.bytes <= POOLED_SCRATCH_BYTES &&
+	       run->device_memory.list.bytes <= POOLED_SCRATCH_BYTES &&
+	       run->device_memory.sent.bytes <= POOLED_SCRATCH_BYTES;
+}
+
 void run_discard(struct run *run)
 {
 	struct choir_comm *comm = run->comm;
 	choir_event *event = run->event;
-	bool keep;
+	bool with_memory, keep;
 
 	if (run_is_script(run))
 		run->script.ops->destroy(run->script.state);
@@ -138,20 +150,20 @@ void run_discard(struct run *run)
 	release_kept(run);
 	prepared_unbind(run);
 	segments_release(run->list_owner);
+	with_memory = run_keeps_memory(run);
+	if (!with_memory)
+		steps_free(run);
 	pthread_mutex_lock(&comm->submission.lock);
-	keep = !comm->engine.closed && comm->submission.n_pooled < POOLED_RUNS &&
-	       run->scratch.bytes <= POOLED_SCRATCH_BYTES && run->device_memory.scratch.bytes <= POOLED_SCRATCH_BYTES &&
-	       run->device_memory.list.bytes <= POOLED_SCRATCH_BYTES &&
-	       run->device_memory.sent.bytes <= POOLED_SCRATCH_BYTES;
+	keep = !comm->engine.closed && comm->submission.n_pooled < POOLED_RUNS;
 	if (keep) {
 		run->next = comm->submission.pool;
 		comm->submission.pool = run;
 		comm->submission.n_pooled++;
 	}
 	pthread_mutex_unlock(&comm->submission.lock);
-	if (!keep) {
+	if (!keep && with_memory)
 		steps_free(run);
+	if (!keep)
 		free(run);
-	}
 	choir_event_release(event); /* last: it may hold the last reference to the comm */
 }

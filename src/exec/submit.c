@@ -20,6 +20,7 @@ choir_status submit_init(struct choir_comm *comm)
 		return error_no_memory("call numbers", 2 * (size_t)comm->n * sizeof *submission->sent);
 	if (pthread_mutex_init(&submission->lock, NULL) != 0)
 		return error_set(CHOIR_NO_MEMORY, "no mutex for an engine");
+	submission->incoming_end = &submission->incoming;
 	return CHOIR_SUCCESS;
 }
 
@@ -114,8 +115,9 @@ static choir_status why_refused(struct run *const *parts, bool numbers_used_up)
 static void hand_over(struct submission *submission, struct run *run)
 {
 	give_number(run);
-	run->next = submission->incoming;
-	submission->incoming = run;
+	run->next = NULL;
+	*submission->incoming_end = run;
+	submission->incoming_end = &run->next;
 	atomic_store_explicit(&submission->has_incoming, true, memory_order_release);
 }
 
@@ -175,23 +177,17 @@ choir_status submit_parts(struct run *const *parts, size_t n)
 struct run *submit_take(struct choir_comm *comm)
 {
 	struct submission *submission = &comm->submission;
-	struct run *list, *oldest = NULL;
+	struct run *list;
 
 	if (!atomic_load_explicit(&submission->has_incoming, memory_order_acquire))
 		return NULL;
 	pthread_mutex_lock(&submission->lock);
 	list = submission->incoming;
 	submission->incoming = NULL;
+	submission->incoming_end = &submission->incoming;
 	atomic_store_explicit(&submission->has_incoming, false, memory_order_relaxed);
 	pthread_mutex_unlock(&submission->lock);
-	while (list != NULL) {
-		struct run *next = list->next;
-
-		list->next = oldest;
-		oldest = list;
-		list = next;
-	}
-	return oldest;
+	return list;
 }
 
 void submit_refuse(struct choir_comm *comm)
