@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/dense_plan.h"
 
+#include "algo/pattern_order.h"
 #include "api/dense_buffers.h"
 #include "base/dtype.h"
 #include "api/local.h"
@@ -134,6 +135,22 @@ static choir_status take_plan(const struct dense *d, const struct dense_options 
 	return plan_cache_get(&d->comm->plans, algorithm, &bound->in, &bound->cached);
 }
 
+/* What the call's options choose where peers turn out not to reach its buffers, which the rules know nothing of. */
+static void choose_instead(const struct dense *d, const struct dense_options *options, struct bound *bound)
+{
+	struct dense_options left = *options;
+	struct algo_in in;
+
+	if (options->algorithm == NULL && options->way == WAY_ANY && options->order == ORDER_AUTO &&
+	    options->max_broadcast < 0)
+		return;
+	in = run_in_without_peers(d->comm, &bound->in);
+	if (left.algorithm != NULL && algo_unfit(left.algorithm, &in) != NULL)
+		left.algorithm = NULL;
+	if (options_choose(d->call, d->comm, &left, &in, &bound->instead) != CHOIR_SUCCESS)
+		bound->instead = NULL; /* no algorithm can do both */
+}
+
 /* A plan that sends messages after all, out of buffers that are not one, is built again; so is one on the device, where
  * lists are not gathered. */
 choir_status dense_plan_choose(const struct dense *d, const struct dense_options *options, struct bound *bound)
@@ -154,7 +171,10 @@ choir_status dense_plan_choose(const struct dense *d, const struct dense_options
 		TRY(take_plan(d, options, bound));
 	}
 	cached_plan_lists(bound->cached, in);
-	if (bound->cached->plan.peers)
-		dense_buffers_find_addresses(d, bound);
+	bound->instead = NULL;
+	if (!bound->cached->plan.peers)
+		return CHOIR_SUCCESS;
+	dense_buffers_find_addresses(d, bound);
+	choose_instead(d, options, bound);
 	return CHOIR_SUCCESS;
 }

@@ -110,6 +110,8 @@ struct bound {
 
 	struct cached_plan *cached; /* what was prepared; NULL = nothing: a script makes its plans on the way */
 	struct algo_in in;          /* the plan was chosen and built for it; its lists are the plan's own */
+	/* what the call's options chose instead, if peers turn out not to reach its buffers; NULL = as the rules say */
+	const struct algorithm *instead;
 	/* Called when counts differ between ranks: turns the run into a script.  NULL: a difference is a
 	 * MISMATCH. */
 	choir_status (*become_script)(struct run *run);
@@ -306,6 +308,12 @@ static inline const char *run_failure_text(const struct run *run)
 {
 	return run->text != NULL ? run->text : choir_status_name(run->status);
 }
+
+/* --- run_peers.c --- */
+
+/* run_in_without_peers: the input of the plan that replaces one whose peers cannot reach the buffers.  The same on all
+ * ranks where that one's is. */
+struct algo_in run_in_without_peers(const struct choir_comm *comm, const struct algo_in *planned);
 
 /* run_fail_as_said: the same as run_fail, with the thread's last sentence. */
 void run_fail_as_said(struct run *run, choir_status status);

@@ -8,18 +8,26 @@
 
 #include <stdlib.h>
 
+struct algo_in run_in_without_peers(const struct choir_comm *comm, const struct algo_in *planned)
+{
+	struct algo_in in = *planned;
+
+	in.shared = false;
+	in.device_bytes = 0;
+	in.slot_bytes = comm->fallback_bytes;
+	return in;
+}
+
 /* All ranks have seen that a buffer is out of its peers' reach, or that only some are in place where that matters: they
  * take the plan through slots, in the fallback range, which the call got with its number (slot_ring.c). */
 static choir_status take_other_plan(struct run *run)
 {
-	struct algo_in in = run->bound.in;
-	const struct algorithm *algorithm;
+	struct algo_in in = run_in_without_peers(run->comm, &run->bound.in);
+	const struct algorithm *algorithm = run->bound.instead;
 	struct cached_plan *other;
 
-	in.shared = false;
-	in.device_bytes = 0;
-	in.slot_bytes = run->comm->fallback_bytes;
-	algorithm = rules_choose(&run->comm->rules, &in);
+	if (algorithm == NULL)
+		algorithm = rules_choose(&run->comm->rules, &in);
 	if (algorithm == NULL)
 		return error_set(CHOIR_UNSUPPORTED, "no algorithm fits buffers that the ranks do not share");
 	TRY(plan_cache_get(&run->comm->plans, algorithm, &in, &other));

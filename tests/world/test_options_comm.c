@@ -134,12 +134,6 @@ static void test_links(void **state)
 	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
 
 	(void)state;
-	/* The first algorithm by phases is `device` there, and ranks whose buffers are the host's then go by the rules.
-	 */
-	if (choir_device_class(world_device()) == CHOIR_CLASS_STAGE) {
-		print_message("skipped: on devices of one context the rules hold for memory of the host\n");
-		skip();
-	}
 	config.deadline_ms = 30000;
 	config.rules = "allreduce: 0- ring\nreduce_scatter: 0- ring\nallgather: 0- ring";
 	for (int n = 2; n <= 5; n += 3) {
