@@ -99,8 +99,10 @@ bool engine_advance(struct run *run)
 {
 	bool moved = run_advance(run);
 
-	if (run->status != CHOIR_SUCCESS && !run->failure_is_local)
+	if (run->status != CHOIR_SUCCESS && !run->failure_is_local) {
+		messages_explain(run);
 		comm_fail(run->comm, run->status, run_failure_text(run));
+	}
 	return moved;
 }
 

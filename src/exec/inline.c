@@ -184,11 +184,14 @@ static void go_on(struct run *const *runs, size_t n, choir_event **event_p)
 
 /* A failure of one fails the comm, as for all runs, and with it the other.  *event_p is set if peers may still be in
  * the caller's buffers. */
-static choir_status fail(struct run *const *runs, size_t n, const struct run *failed, choir_event **event_p)
+static choir_status fail(struct run *const *runs, size_t n, struct run *failed, choir_event **event_p)
 {
-	choir_status st = failed->status;
+	choir_status st;
 	char text[ERROR_TEXT_BYTES];
 
+	if (!failed->failure_is_local)
+		messages_explain(failed);
+	st = failed->status;
 	snprintf(text, sizeof text, "%s", run_failure_text(failed));
 	if (!failed->failure_is_local) {
 		comm_fail(failed->comm, st, text);
@@ -222,7 +225,7 @@ static bool asks_transport(struct run *const *runs, size_t n, int idle)
 }
 
 /* One round; true if anything moved.  *left: how many have not ended.  *failed_p: the one that failed. */
-static bool advance(struct run *const *runs, size_t n, int idle, size_t *left, const struct run **failed_p)
+static bool advance(struct run *const *runs, size_t n, int idle, size_t *left, struct run **failed_p)
 {
 	bool moved = false;
 
@@ -282,7 +285,7 @@ static choir_status advance_until_done(struct run *const *runs, size_t n, choir_
 	struct choir_comm *comm = runs[0]->comm;
 	int rounds = wait_inline_rounds(WAIT_STATES, comm->crowded);
 	bool pair = runs[0]->bound.pair, sends;
-	const struct run *failed = NULL;
+	struct run *failed = NULL;
 	size_t left = n;
 
 	for (int idle = 0; left > 0 && failed == NULL && wait_inline_goes_on(idle, rounds); idle++) {

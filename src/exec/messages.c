@@ -51,6 +51,19 @@ static void fail_mismatch(struct choir_comm *comm, const struct inbox_mismatch *
 	comm_fail(comm, st, error_text());
 }
 
+void messages_explain(struct run *run)
+{
+	struct choir_comm *comm = run->comm;
+	choir_status st;
+
+	if (run->status != CHOIR_PEER_DEAD || comm->messenger == NULL || comm_has_failed(comm))
+		return;
+	hear_all(comm);
+	st = gone_refuse(run);
+	if (st != CHOIR_SUCCESS)
+		run_set_failure(run, st, error_text());
+}
+
 bool messages_drive(struct choir_comm *comm, bool always)
 {
 	const struct inbox *inbox = &comm->inbox;

@@ -117,12 +117,17 @@ static bool peers_may_touch(const struct run *run)
 	return run->plan != NULL && run->plan->peers && run->state > RUN_ADMIT && !run->failure_is_local;
 }
 
-void run_fail(struct run *run, choir_status status, const char *text)
+void run_set_failure(struct run *run, choir_status status, const char *text)
 {
-	let_go(run);
 	run->status = status;
 	free(run->text);
 	run->text = strdup(text);
+}
+
+void run_fail(struct run *run, choir_status status, const char *text)
+{
+	let_go(run);
+	run_set_failure(run, status, text);
 	run->state = peers_may_touch(run) ? RUN_FAILED : RUN_ENDED;
 }
 

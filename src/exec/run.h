@@ -299,6 +299,9 @@ bool run_advance(struct run *run);
 /* run_give_lane: the run is over, and with it what it has of its lane and the slots. */
 void run_give_lane(struct run *run);
 
+/* run_set_failure: what its event will say. */
+void run_set_failure(struct run *run, choir_status status, const char *text);
+
 /* run_fail: ends it with a failure, waiting for what the device still runs; in RUN_FAILED if peers may be in its
  * buffers. */
 void run_fail(struct run *run, choir_status status, const char *text);

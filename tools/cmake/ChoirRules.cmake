@@ -9,7 +9,7 @@ target_compile_options(choir_flags INTERFACE -Wall -Wextra -Wshadow -Wstrict-pro
 	-Wpointer-arith -Wwrite-strings
 	# These are never right.
 	-Werror=format -Werror=return-type $<$<COMPILE_LANGUAGE:C>:-Werror=int-conversion>
-	$<$<COMPILE_LANGUAGE:C>:-Werror=incompatible-pointer-types>
+	$<$<COMPILE_LANGUAGE:C>:-Werror=incompatible-pointer-types;-Werror=implicit-function-declaration>
 	-ffp-contract=off -fno-strict-aliasing)
 target_compile_definitions(choir_flags INTERFACE _GNU_SOURCE CL_TARGET_OPENCL_VERSION=300)
 if(CHOIR_SANITIZE)
