@@ -124,14 +124,23 @@ void mpi_leave(void)
 
 choir_status mpi_error(const char *call, int rc)
 {
-	char text[MPI_MAX_ERROR_STRING + 1] = "";
+	char text[MPI_MAX_ERROR_STRING + 1] = "", *stack, *cause;
 	int length = 0;
 
 	if (MPI_Error_string(rc, text, &length) != MPI_SUCCESS)
 		return choir_transport_error(CHOIR_TRANSPORT, "%s failed with MPI error %d", call, rc);
-	for (char *at = text; (at = strchr(at, '\n')) != NULL;) /* MPI's text may have several lines */
-		*at = ' ';
-	return choir_transport_error(CHOIR_TRANSPORT, "%s: %s", call, text);
+	/* MPICH: "Invalid rank, error stack:", a line "place: words" for each function, the innermost last. */
+	stack = strstr(text, ", error stack:\n");
+	if (stack == NULL) {
+		for (char *at = text; (at = strchr(at, '\n')) != NULL;)
+			*at = ' ';
+		return choir_transport_error(CHOIR_TRANSPORT, "%s: %s", call, text);
+	}
+	*stack = '\0';
+	cause = strrchr(stack + 1, '\n') + 1;
+	if (strstr(cause, ": ") != NULL)
+		cause = strstr(cause, ": ") + 2;
+	return choir_transport_error(CHOIR_TRANSPORT, "%s: %s: %s", call, text, cause);
 }
 
 choir_status mpi_gone(const char *who)

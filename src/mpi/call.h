@@ -53,7 +53,7 @@ void mpi_leave(void);
 /* mpi_uses_ucx: MPICH sends by UCX.  MPI is initialised. */
 bool mpi_uses_ucx(void);
 
-/* mpi_error: TRANSPORT, with MPI's text for rc. */
+/* mpi_error: TRANSPORT, with MPI's text for rc; of MPICH's lines the first and the last. */
 choir_status mpi_error(const char *call, int rc);
 
 /* mpi_gone: ABORTED, with the sentence that MPI is finalised. */

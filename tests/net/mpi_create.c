@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "mpi_program.h"
 
+#include "mpi/call.h"
+
 #include <choir/event.h>
 #include <string.h>
 
@@ -114,6 +116,22 @@ void case_single(void)
 	REQUIRE(strstr(choir_last_error(), "MPI_THREAD_SINGLE") != NULL &&
 	        strstr(choir_last_error(), "MPI_THREAD_SERIALIZED") != NULL);
 	REQUIRE(mpi_transport_create(MPI_COMM_WORLD, DEADLINE_MS, &t) == CHOIR_UNSUPPORTED);
+}
+
+/* MPI's reason stands in the sentence, and neither its stack nor addresses of buffers. */
+void case_error(void)
+{
+	MPI_Comm comm;
+	int x = 0, rc;
+
+	MPI_Comm_dup(MPI_COMM_SELF, &comm);
+	MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+	rc = MPI_Send(&x, 1, MPI_INT, 77, 0, comm);
+	REQUIRE(rc != MPI_SUCCESS);
+	REQUIRE(mpi_error("MPI_Send to process 77", rc) == CHOIR_TRANSPORT);
+	REQUIRE(strcmp(choir_last_error(), "MPI_Send to process 77: Invalid rank: Invalid rank has value 77 but must "
+	                                   "be nonnegative and less than 1") == 0);
+	MPI_Comm_free(&comm);
 }
 
 /* Without MPI_Init: world initialises and finalises. */

@@ -35,6 +35,7 @@ int case_late(void);
 /* mpi_create.c: what stands around it, <choir/mpi.h>. */
 void case_create(void);
 void case_single(void);
+void case_error(void);
 int case_world(void);
 
 #endif
