@@ -285,8 +285,8 @@ CHOIR_API choir_status choir_group_begin(void);
 CHOIR_API choir_status choir_group_end(void);
 
 /* choir_supports: SUCCESS if this call is possible, else UNSUPPORTED with a sentence.  collective: "allreduce",
- * "sparse_allreduce", "topk_allreduce", ...; op may be an operator of the caller's.  Enqueues, builds and sends
- * nothing. */
+ * "reduce_scatter_padded", "sparse_allreduce", "topk_allreduce", ...; a list of tensors is asked for by the call for
+ * one of them.  op may be an operator of the caller's.  Enqueues, builds and sends nothing. */
 CHOIR_API choir_status choir_supports(choir_comm *comm, const char *collective, choir_dtype dtype, choir_op op,
                                       choir_buffer buffer);
 

@@ -21,6 +21,14 @@ const struct collective_traits collective_table[N_COLLECTIVES] = {
 #undef COLLECTIVE
 };
 
+static const struct {
+	const char *name;
+	enum collective collective;
+} padded_forms[] = {
+	{ .name = "reduce_scatter_padded", .collective = COLLECTIVE_REDUCE_SCATTER },
+	{ .name = "allgather_padded", .collective = COLLECTIVE_ALLGATHER },
+};
+
 const char *collective_name(enum collective collective)
 {
 	return (size_t)collective < N_COLLECTIVES ? collective_table[collective].name : "unknown";
@@ -35,4 +43,17 @@ choir_status collective_parse(const char *text, enum collective *out)
 		return CHOIR_SUCCESS;
 	}
 	return error_set(CHOIR_ARGUMENT, "\"%s\" is no collective", text);
+}
+
+choir_status collective_parse_form(const char *text, enum collective *out, bool *padded_p)
+{
+	for (size_t i = 0; i < sizeof padded_forms / sizeof *padded_forms; i++) {
+		if (strcmp(padded_forms[i].name, text) != 0)
+			continue;
+		*out = padded_forms[i].collective;
+		*padded_p = true;
+		return CHOIR_SUCCESS;
+	}
+	*padded_p = false;
+	return collective_parse(text, out);
 }

@@ -36,9 +36,11 @@ struct collective_traits {
 };
 extern const struct collective_traits collective_table[N_COLLECTIVES];
 
-/* collective_name: "unknown" for no collective.  collective_parse: ARGUMENT for an unknown name. */
+/* collective_name: "unknown" for no collective.  collective_parse: ARGUMENT for an unknown name.
+ * collective_parse_form: also a padded form, which is a collective's whose count is that of all blocks together. */
 const char *collective_name(enum collective collective);
 choir_status collective_parse(const char *text, enum collective *out);
+choir_status collective_parse_form(const char *text, enum collective *out, bool *padded_p);
 
 static inline bool collective_has(enum collective collective, enum trait trait)
 {

@@ -131,11 +131,12 @@ choir_status choir_supports(choir_comm *comm, const char *collective, choir_dtyp
                             choir_buffer buffer)
 {
 	enum collective which;
+	bool padded; /* not looked at: a padded form can do what its collective can */
 
 	TRY(call_check_comm("choir_supports", comm));
 	if (collective == NULL)
 		return error_set(CHOIR_ARGUMENT, "choir_supports: null argument");
-	TRY(collective_parse(strcmp(collective, "sendrecv") == 0 ? "send" : collective, &which));
+	TRY(collective_parse_form(strcmp(collective, "sendrecv") == 0 ? "send" : collective, &which, &padded));
 	if (which == COLLECTIVE_BARRIER)
 		return CHOIR_SUCCESS;
 	if (choir_dtype_bytes(dtype) == 0)

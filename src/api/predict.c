@@ -7,23 +7,11 @@
 
 static const char function[] = "choir_predict";
 
-/* Collectives of other names, whose count is that of all blocks together. */
-static const struct call_form padded_forms[] = {
-	{ .name = "reduce_scatter_padded", .collective = COLLECTIVE_REDUCE_SCATTER },
-	{ .name = "allgather_padded", .collective = COLLECTIVE_ALLGATHER },
-};
-
 static choir_status read_name(const char *text, struct call_form *out)
 {
 	if (text == NULL)
 		return error_set(CHOIR_ARGUMENT, "%s: no collective is named", function);
-	for (size_t i = 0; i < sizeof padded_forms / sizeof *padded_forms; i++)
-		if (strcmp(padded_forms[i].name, text) == 0) {
-			out->collective = padded_forms[i].collective;
-			out->padded = true;
-			return CHOIR_SUCCESS;
-		}
-	TRY(collective_parse(text, &out->collective));
+	TRY(collective_parse_form(text, &out->collective, &out->padded));
 	if (out->collective == COLLECTIVE_TOPK_ALLREDUCE)
 		return error_set(CHOIR_UNSUPPORTED, "%s: how much a %s sends is in its state, which is not given",
 		                 function, text);

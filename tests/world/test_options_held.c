@@ -45,8 +45,7 @@ static void every_collective(struct world *world, int rank, choir_comm *comm, vo
 	static const size_t counts[] = { 1, 41, 5000 };
 
 	check_algorithm(world, rank, comm, held_p);
-	OK(choir_barrier(comm, NULL, NULL));
-	for (int what = 0; what < N_MOVING_COLLECTIVES; what++) {
+	for (int what = 0; what < N_COLLECTIVE_ROWS; what++) {
 		const struct collective_row *row = &collectives[what];
 
 		for (int k = 0; k < 3; k++) {
@@ -59,8 +58,7 @@ static void every_collective(struct world *world, int rank, choir_comm *comm, vo
 
 			flight_run(world, rank, comm, &call);
 		}
-		OK(choir_supports(comm, row->asks != NULL ? row->asks : row->name, CHOIR_I32, CHOIR_OP_SUM,
-		                  choir_none()));
+		OK(choir_supports(comm, row->name, CHOIR_I32, CHOIR_OP_SUM, choir_none()));
 	}
 }
 
@@ -142,6 +140,21 @@ static void cannot_have(struct world *world, int rank, choir_comm *comm, void *w
 	OK(choir_broadcast(comm, choir_host(&x), choir_host(&y), 1, CHOIR_I32, 0, NULL, NULL));
 }
 
+static void padded_cannot_have(struct world *world, int rank, choir_comm *comm, void *unused)
+{
+	int32_t x[5] = { 0 }, y[2];
+
+	(void)unused;
+	SAYS(choir_supports(comm, "reduce_scatter_padded", CHOIR_I32, CHOIR_OP_SUM, choir_none()), CHOIR_UNSUPPORTED,
+	     "algorithm 'direct'");
+	SAYS(choir_reduce_scatter_padded(comm, choir_host(x), choir_host(y), 5, CHOIR_I32, CHOIR_OP_SUM, NULL, NULL),
+	     CHOIR_UNSUPPORTED, "algorithm 'direct'");
+	SAYS(choir_supports(comm, "allgather_padded", CHOIR_I32, 0, choir_none()), CHOIR_UNSUPPORTED,
+	     "algorithm 'direct'");
+	SAYS(choir_allgather_padded(comm, choir_host(y), choir_host(x), 5, CHOIR_I32, NULL, NULL), CHOIR_UNSUPPORTED,
+	     "algorithm 'direct'");
+}
+
 static void test_supports(void **state)
 {
 	static char topology[] = "rung-ring-8 does not fit 4 ranks", method[] = "algorithm 'hier_ring'";
@@ -149,6 +162,7 @@ static void test_supports(void **state)
 	(void)state;
 	run_with("topology=rung-ring-8", 0, cannot_have, topology);
 	run_with("method=hier_ring", 0, cannot_have, method);
+	run_with("method=direct", 2, padded_cannot_have, NULL);
 }
 
 int main(void)

@@ -35,7 +35,7 @@ typedef choir_status collective_fn(const struct collective_args *args, const cho
 
 struct collective_row {
 	const char *name, *about;
-	const char *asks; /* the name that choir_supports and the list of algorithms know; NULL = name */
+	const char *asks; /* the name that the list of algorithms knows; NULL = name */
 	enum collective_kind kind;
 	bool reduces, rooted, uneven;
 	bool padded;            /* blocks of ceil(count / n) elements, of which the last ones have fewer */

@@ -33,8 +33,7 @@ static void run_sizes(struct run *run, struct job *job, run_row_fn *row)
 /* Whether (dtype, op) exists; what was asked for by name and does not is said. */
 static bool is_supported(struct run *run, const struct job *job)
 {
-	const char *name = job->what->asks != NULL ? job->what->asks : job->what->name;
-	choir_status st = choir_supports(job->comm, name, job->dtype, job->op, choir_none());
+	choir_status st = choir_supports(job->comm, job->what->name, job->dtype, job->op, choir_none());
 	bool by_name = !(run->args->all_ops || run->args->all_dtypes);
 
 	if (st == CHOIR_SUCCESS)
