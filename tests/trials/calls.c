@@ -32,7 +32,7 @@ static bool is_sparse(const struct trial *t)
 
 static bool is_on_device(const struct trial *t)
 {
-	return t->kind == CALL_DEVICE || t->kind == CALL_SPARSE_DEVICE;
+	return t->kind == CALL_DEVICE || t->kind == CALL_SPARSE_DEVICE || t->memory_class != CHOIR_CLASS_AUTO;
 }
 
 /* Where a buffer holds blocks of all ranks, these are shorter. */

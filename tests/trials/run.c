@@ -6,6 +6,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -27,6 +28,14 @@ static choir_comm_config config_of(const struct trial *t)
 	config.warn_ms = 60000;
 	config.ranks_per_node = t->ranks_per_node;
 	return config;
+}
+
+/* In a forked process, which reads the class from its environment. */
+static choir_device *device_of(const struct trial *t)
+{
+	if (t->memory_class != CHOIR_CLASS_AUTO)
+		setenv("CHOIR_CLASS", choir_memory_class_name(t->memory_class), 1);
+	return world_device();
 }
 
 static void drop(const struct trial *t, int rank, choir_comm *comm)
@@ -61,7 +70,7 @@ static int be_process(const struct rank *me, void *ctx)
 	const struct setting_of *on = ctx;
 	choir_comm_config config = config_of(on->trial);
 	choir_bootstrap boot = rank_bootstrap(me);
-	choir_device *device = world_device();
+	choir_device *device = device_of(on->trial);
 	choir_comm *comm;
 
 	if (choir_comm_create(&boot, 1, &device, &config, &comm) != CHOIR_SUCCESS)
@@ -91,7 +100,7 @@ static int be_threads(const struct rank *me, void *ctx)
 	choir_comm *comms[MOST_RANKS];
 
 	for (int r = 0; r < on.trial->n; r++)
-		devices[r] = world_device();
+		devices[r] = device_of(on.trial);
 	if (choir_comm_create_local(on.trial->n, devices, &config, comms) != CHOIR_SUCCESS)
 		return fails_to_open(me->rank);
 	on.comms = comms;

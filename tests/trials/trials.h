@@ -41,8 +41,9 @@ struct trial {
 	enum ending ending;
 	enum call_kind kind;
 	enum setting setting;
-	enum collective_index what; /* where the kind is not sparse */
-	int algorithm;              /* a number that chooses one of those there are; 0 = the library chooses */
+	choir_memory_class memory_class; /* of all ranks' devices: MAP and STAGE, and the buffers are there; or AUTO */
+	enum collective_index what;      /* where the kind is not sparse */
+	int algorithm;                   /* a number that chooses one of those there are; 0 = the library chooses */
 	int n, ranks_per_node, victim;
 	size_t count;     /* elements of the call */
 	int after_calls;  /* the victim ends once all have made so many calls, */
