@@ -23,6 +23,10 @@ typedef enum choir_status {
 #undef STATUS
 } choir_status;
 
+/* Structures that begin with struct_size: the caller sets it to sizeof of the structure.  Later versions have more
+ * members at the end; members beyond struct_size have their defaults, and those of results are not written.  ARGUMENT,
+ * with the size in the sentence, where it is larger than this library's structure or ends inside a member. */
+
 /* A data type: CHOIR_F32 and so on.
  *
  * f8e4m3 and f8e5m2 are OCP's 8-bit floating-point types.  They accumulate in f32 and are rounded to nearest even when

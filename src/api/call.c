@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "exec/submit.h"
 #include "base/fork.h"
+#include "base/struct_size.h"
 #include "exec/progress.h"
 #include "exec/thread.h"
 
@@ -110,7 +111,7 @@ choir_status call_check_struct(const char *call, const char *what, const char *i
 	if (given == NULL)
 		return error_set(CHOIR_ARGUMENT, "%s: null %s", call, what);
 	memcpy(&size, given, sizeof size);
-	if (size < sizeof size || size > known)
+	if (!struct_size_fits(size, known))
 		return error_set(CHOIR_ARGUMENT, "%s: %s->struct_size is %zu; this library knows %zu (use %s)", call,
 		                 what, size, known, init);
 	return CHOIR_SUCCESS;

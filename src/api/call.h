@@ -29,8 +29,8 @@ choir_status call_check_comms(const char *call, int n, choir_comm *const *comms)
  * it. */
 choir_status call_named(choir_status st, const choir_call *given);
 
-/* call_check_struct: is the structure there, with a struct_size that this library knows?  what: "config"; init: the
- * macro to use, in the sentence of a wrong size.
+/* call_check_struct: is the structure there, with a struct_size that a version up to this library's can have?  what:
+ * "config"; init: the macro to use, in the sentence of a wrong size.
  * call_read_struct: for a structure of any version: its members replace those of `out`, which the caller has filled
  * with the defaults. */
 choir_status call_check_struct(const char *call, const char *what, const char *init, const void *given, size_t known);

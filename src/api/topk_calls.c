@@ -7,10 +7,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Buffers are longer than a word, so a size may end inside one. */
+static choir_status check_whole_buffers(const char *name, size_t struct_size)
+{
+	static const size_t starts[] = { offsetof(choir_topk_out, dense), offsetof(choir_topk_out, ind),
+		                         offsetof(choir_topk_out, val), offsetof(choir_topk_out, involved) };
+
+	for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
+		if (struct_size > starts[i] && struct_size < starts[i] + sizeof(choir_buffer))
+			return error_set(CHOIR_ARGUMENT,
+			                 "%s: out->struct_size is %zu, which ends inside a buffer (use "
+			                 "CHOIR_TOPK_OUT_INIT)",
+			                 name, struct_size);
+	return CHOIR_SUCCESS;
+}
+
 static choir_status read_out(const char *name, const choir_topk_out *given, choir_topk_out *out)
 {
 	*out = (choir_topk_out)CHOIR_TOPK_OUT_INIT;
-	return call_read_struct(name, "out", "CHOIR_TOPK_OUT_INIT", given, out, sizeof *out);
+	TRY(call_read_struct(name, "out", "CHOIR_TOPK_OUT_INIT", given, out, sizeof *out));
+	return check_whole_buffers(name, given->struct_size);
 }
 
 /* A list of tensors takes its dense results from there. */

@@ -2,6 +2,7 @@
 #include "dev/device_impl.h"
 
 #include "base/fork.h"
+#include "base/struct_size.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +42,7 @@ static choir_status read_config(const choir_device_config *config, choir_memory_
 	int from_environment;
 
 	if (config != NULL) {
-		if (config->struct_size < sizeof(size_t) || config->struct_size > sizeof c)
+		if (!struct_size_fits(config->struct_size, sizeof c))
 			return error_set(CHOIR_ARGUMENT,
 			                 "choir_device_create: config->struct_size is %zu; this library knows %zu (use "
 			                 "CHOIR_DEVICE_CONFIG_INIT)",

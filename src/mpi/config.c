@@ -7,6 +7,14 @@
 
 #define DEFAULT_DEADLINE_MS ((int64_t)600000)
 
+choir_status mpi_check_size(const char *call, const char *what, const char *init, size_t size, size_t known)
+{
+	if (size >= sizeof size && size <= known && size % sizeof size == 0)
+		return CHOIR_SUCCESS;
+	return choir_transport_error(CHOIR_ARGUMENT, "%s: %s->struct_size is %zu; this library knows %zu (use %s)",
+	                             call, what, size, known, init);
+}
+
 choir_status mpi_check_arguments(const char *call, int n_local, choir_device *const *devices,
                                  const choir_comm_config *config, choir_comm **comms_out)
 {
@@ -15,21 +23,20 @@ choir_status mpi_check_arguments(const char *call, int n_local, choir_device *co
 		                             devices == NULL ? "devices" : "comms_out");
 	if (n_local < 1)
 		return choir_transport_error(CHOIR_ARGUMENT, "%s: n_local is %d, not at least 1", call, n_local);
-	if (config != NULL &&
-	    (config->struct_size < sizeof config->struct_size || config->struct_size > sizeof *config))
-		return choir_transport_error(CHOIR_ARGUMENT,
-		                             "%s: config->struct_size is %zu; this library knows %zu (use "
-		                             "CHOIR_COMM_CONFIG_INIT)",
-		                             call, config->struct_size, sizeof *config);
-	return CHOIR_SUCCESS;
+	if (config == NULL)
+		return CHOIR_SUCCESS;
+	return mpi_check_size(call, "config", "CHOIR_COMM_CONFIG_INIT", config->struct_size, sizeof *config);
 }
 
 choir_comm_config mpi_copy_config(const choir_comm_config *config)
 {
 	choir_comm_config copy = CHOIR_COMM_CONFIG_INIT;
+	size_t size = config != NULL ? config->struct_size : 0;
 
-	if (config != NULL)
-		memcpy(&copy, config, config->struct_size < sizeof copy ? config->struct_size : sizeof copy);
+	if (size > sizeof copy)
+		size = sizeof copy;
+	if (size > 0)
+		memcpy(&copy, config, size - size % sizeof size);
 	copy.struct_size = sizeof copy;
 	return copy;
 }

@@ -16,11 +16,8 @@ static choir_status read_bootstrap(const choir_bootstrap *given, choir_bootstrap
 
 	if (given == NULL)
 		return choir_transport_error(CHOIR_ARGUMENT, "choir_comm_create_gather: bootstrap is NULL");
-	if (given->struct_size < sizeof given->struct_size || given->struct_size > sizeof read)
-		return choir_transport_error(CHOIR_ARGUMENT,
-		                             "choir_comm_create_gather: bootstrap->struct_size is %zu; this library "
-		                             "knows %zu (use sizeof(choir_bootstrap))",
-		                             given->struct_size, sizeof read);
+	TRY(mpi_check_size("choir_comm_create_gather", "bootstrap", "sizeof(choir_bootstrap)", given->struct_size,
+	                   sizeof read));
 	memcpy(&read, given, given->struct_size);
 	if (read.gather == NULL)
 		return choir_transport_error(CHOIR_ARGUMENT, "choir_comm_create_gather: bootstrap->gather is NULL");

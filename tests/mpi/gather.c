@@ -231,6 +231,9 @@ static int refuse_arguments(void)
 	bootstrap.struct_size = sizeof bootstrap + 8;
 	NEED(choir_comm_create_gather(&bootstrap, 1, &device, NULL, &comm) == CHOIR_ARGUMENT);
 	NEED(strstr(choir_last_error(), "this library knows") != NULL);
+	bootstrap.struct_size = offsetof(choir_bootstrap, ctx) + 4; /* inside a member */
+	NEED(choir_comm_create_gather(&bootstrap, 1, &device, NULL, &comm) == CHOIR_ARGUMENT);
+	NEED(strstr(choir_last_error(), "this library knows") != NULL);
 	bootstrap.struct_size = 0;
 	NEED(choir_comm_create_gather(&bootstrap, 1, &device, NULL, &comm) == CHOIR_ARGUMENT);
 	return 0;

@@ -74,7 +74,11 @@ void case_create(void)
 	REQUIRE(choir_comm_create_world(1, &device, NULL, NULL) == CHOIR_ARGUMENT);
 	config.struct_size = 2;
 	REQUIRE(choir_comm_create_mpi(MPI_COMM_WORLD, 1, &device, &config, &comm) == CHOIR_ARGUMENT);
-	REQUIRE(core.calls == 0);
+	config.transport = &theirs; /* the half of a pointer is none */
+	config.struct_size = offsetof(choir_comm_config, transport) + sizeof(void *) / 2;
+	REQUIRE(choir_comm_create_mpi(MPI_COMM_WORLD, 1, &device, &config, &comm) == CHOIR_ARGUMENT);
+	REQUIRE(choir_comm_create_world(1, &device, &config, &comm) == CHOIR_ARGUMENT);
+	REQUIRE(core.calls == 0 && destroyed == 0);
 	config = (choir_comm_config)CHOIR_COMM_CONFIG_INIT;
 	config.transport = &theirs;
 	REQUIRE(choir_comm_create_mpi(MPI_COMM_NULL, 1, &device, &config, &comm) == CHOIR_ARGUMENT && destroyed == 1);

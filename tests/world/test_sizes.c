@@ -3,6 +3,9 @@
  * through. */
 #include "world/gate.h"
 
+#include <choir/op.h>
+#include <choir/plan.h>
+#include <choir/topk.h>
 #include <choir/transport.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -126,6 +129,67 @@ static void test_refused_transport(void **state)
 	assert_int_equal(destroyed, 2);
 }
 
+/* No size that ends inside a member is that of any version: nothing is taken by half. */
+static void test_cut_configs(void **state)
+{
+	static const choir_transport_ops ops = { .struct_size = sizeof ops,
+		                                 .name = "theirs",
+		                                 .destroy = count_destroy };
+	choir_transport theirs = { .ops = &ops };
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+	choir_device_config of_device = CHOIR_DEVICE_CONFIG_INIT;
+	choir_bootstrap boot = { sizeof boot, 0, 1, no_gather, NULL };
+	choir_device *device = world_device(), *made;
+	int before = destroyed;
+	choir_comm *comm;
+
+	(void)state;
+	config.transport = &theirs;
+	for (size_t n = offsetof(choir_comm_config, transport) + 1; n % sizeof(void *) != 0; n++) {
+		REFUSED(choir_comm_create_local(1, &device, shortened(&config, n), &comm),
+		        "choir_comm_create_local|config->struct_size");
+		REFUSED(choir_comm_create(&boot, 1, &device, shortened(&config, n), &comm),
+		        "choir_comm_create|config->struct_size");
+	}
+	assert_int_equal(destroyed, before);
+	REFUSED(choir_comm_create(shortened(&boot, offsetof(choir_bootstrap, gather) + 7), 1, &device, NULL, &comm),
+	        "choir_comm_create|bootstrap->struct_size is 23");
+	REFUSED(choir_device_create(choir_device_context(device), choir_device_id(device), shortened(&of_device, 11),
+	                            &made),
+	        "choir_device_create|struct_size is 11");
+}
+
+static void test_cut_calls(void **state)
+{
+	choir_call call = CHOIR_CALL_INIT;
+	choir_topk_config of_state = CHOIR_TOPK_CONFIG_INIT;
+	choir_topk_out out = CHOIR_TOPK_OUT_INIT;
+	choir_op_config of_op = CHOIR_OP_CONFIG_INIT;
+	choir_plan_costs costs = { .struct_size = offsetof(choir_plan_costs, network_GBps) + 4, .network_GBps = 7 };
+	choir_topk_state *topk;
+	choir_buffer one = choir_host(&(float){ 1 });
+	struct world world;
+	choir_op op;
+
+	(void)state;
+	world_begin(&world, 1, NULL);
+	call.options = "order=any";
+	REFUSED(choir_allreduce(world.comms[0], one, one, 1, CHOIR_F32, CHOIR_OP_SUM,
+	                        shortened(&call, offsetof(choir_call, options) + 5), NULL),
+	        "choir_allreduce|call->struct_size");
+	REFUSED(choir_op_create(shortened(&of_op, offsetof(choir_op_config, name) + 1), &op),
+	        "choir_op_create|struct_size is 9");
+	REFUSED(choir_plan_costs_default(&costs), "choir_plan_costs_default|struct_size");
+	assert_true(costs.network_GBps == 7);
+	of_state.count = 1;
+	assert_int_equal(choir_topk_create(world.comms[0], &of_state, &topk), CHOIR_SUCCESS);
+	for (size_t n = offsetof(choir_topk_out, involved) + 1; n < offsetof(choir_topk_out, involved_pairs_p); n++)
+		REFUSED(choir_topk_allreduce(topk, one, shortened(&out, n), NULL, NULL),
+		        "choir_topk_allreduce|out->struct_size");
+	choir_topk_destroy(topk);
+	world_end(&world);
+}
+
 static void test_most(void **state)
 {
 	int colors[2] = { INT32_MAX, INT32_MAX }, keys[2] = { 1, 0 };
@@ -195,7 +259,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_short_call),        cmocka_unit_test(test_short_and_long_structs),
-		cmocka_unit_test(test_refused_transport), cmocka_unit_test(test_most),
+		cmocka_unit_test(test_refused_transport), cmocka_unit_test(test_cut_configs),
+		cmocka_unit_test(test_cut_calls),         cmocka_unit_test(test_most),
 		cmocka_unit_test(test_most_tensors),      cmocka_unit_test(test_stale_mem)
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
