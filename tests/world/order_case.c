@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "world/order_case.h"
 
+#include "algo/fit.h"
 #include "base/dtype.h"
 #include "kern/reduce.h"
 #include "seeded.h"
@@ -35,30 +36,23 @@ enum collective order_case_collective(const struct order_case *c)
 	}
 }
 
-/* The algorithms that keep the order, and run between these nodes. */
+/* The algorithms that keep the order and run between these nodes; if they must fit, those that fit every call. */
 static bool qualifies(const struct algorithm *algorithm, const struct order_case *c, int nodes)
 {
-	static const char *const between[] = { "pairwise", "broadcast", "rank_chain", "scatter_gather", "chain" };
 	enum plan_order least = dtype_is_narrow(c->dtype) ? PLAN_ORDER_ONCE : PLAN_ORDER_RANKS;
-	bool network = false;
 
 	if (algorithm->collective != order_case_collective(c) || algorithm->fold_order < least ||
-	    algorithm->on_device || strcmp(algorithm->name, "single") == 0)
+	    algorithm->on_device || algorithm->unfit == fit_single)
 		return false;
-	for (size_t i = 0; i < sizeof between / sizeof *between; i++)
-		network |= strcmp(algorithm->name, between[i]) == 0;
-	return network || nodes == 1;
+	return algorithm->unfit == fit_network || (nodes == 1 && !c->must_fit);
 }
 
-/* Half of the cases name one of the algorithms that keep the order. */
 static const char *draw_algorithm(uint64_t *random, const struct order_case *c, int nodes)
 {
 	size_t n = 0, pick;
 
 	for (size_t i = 0; i < n_algorithms; i++)
 		n += qualifies(&algorithms[i], c, nodes);
-	if (below(random, 2) == 0)
-		return NULL;
 	pick = below(random, n);
 	for (size_t i = 0; i < n_algorithms; i++)
 		if (qualifies(&algorithms[i], c, nodes) && pick-- == 0)
@@ -76,12 +70,11 @@ static const char *draw_sparse(uint64_t *random)
 static void draw_options(uint64_t *random, struct order_case *c, int nodes)
 {
 	bool sparse = c->kind == ORDER_SPARSE;
-	const char *name = sparse ? draw_sparse(random) : draw_algorithm(random, c, nodes);
+	const char *name = sparse ? draw_sparse(random) : c->names ? draw_algorithm(random, c, nodes) : NULL;
 	bool chunks = below(random, 3) == 0 && !sparse;
 
-	c->names = name != NULL;
 	snprintf(c->options, sizeof c->options, "order=ranks%s%s%s", chunks ? ", chunk_bytes=4096" : "",
-	         c->names ? ", algorithm=" : "", c->names ? name : "");
+	         name != NULL ? ", algorithm=" : "", name != NULL ? name : "");
 }
 
 static void draw_lengths(uint64_t *random, struct order_case *c)
@@ -99,6 +92,17 @@ static void draw_lengths(uint64_t *random, struct order_case *c)
 	c->cuts[c->n_cuts] = c->count;
 }
 
+/* Kinds come in turn.  Of the dense cases every second one names an algorithm, every fourth one that must fit: 4 and
+ * ORDER_KINDS have no common divisor, so each kind has its share of them. */
+static void draw_mix(uint64_t number, struct order_case *c)
+{
+	c->kind = (enum order_kind)(number % ORDER_KINDS);
+	if (dtype_kind(c->dtype) == KIND_PAIR && c->kind == ORDER_SPARSE)
+		c->kind = ORDER_REDUCE;
+	c->names = c->kind != ORDER_SPARSE && number % 2 == 1;
+	c->must_fit = c->names && number % 4 == 1;
+}
+
 struct order_case order_case_draw(uint64_t number, int nodes)
 {
 	static const choir_dtype dtypes[] = { CHOIR_F32, CHOIR_F64,    CHOIR_F16,     CHOIR_BF16,
@@ -107,22 +111,20 @@ struct order_case order_case_draw(uint64_t number, int nodes)
 	static const choir_op ops[] = { CHOIR_OP_SUM, CHOIR_OP_PROD, CHOIR_OP_MEAN,      CHOIR_OP_SQUARE_ADD,
 		                        CHOIR_OP_MIN, CHOIR_OP_MAX,  CHOIR_OP_PREMUL_SUM };
 	uint64_t random = random_mix(number);
-	struct order_case c = { .kind = (enum order_kind)below(&random, ORDER_KINDS),
-		                .dtype = dtypes[below(&random, sizeof dtypes / sizeof *dtypes)],
+	struct order_case c = { .dtype = dtypes[below(&random, sizeof dtypes / sizeof *dtypes)],
 		                .op = ops[below(&random, sizeof ops / sizeof *ops)],
 		                .root = (int)below(&random, ORDER_RANKS),
 		                .in_place = below(&random, 2) };
 
+	draw_mix(number, &c);
 	for (int r = 0; r < ORDER_RANKS; r++)
 		c.device[r] = below(&random, 3) == 0;
 	if (c.kind == ORDER_SPARSE && c.op == CHOIR_OP_SQUARE_ADD)
 		c.op = CHOIR_OP_SUM; /* there each rank rounds its squares to the data type */
 	if ((c.kind == ORDER_SCAN || c.kind == ORDER_EXSCAN) && c.op == CHOIR_OP_MEAN)
 		c.op = CHOIR_OP_SUM; /* a prefix has no mean */
-	if (dtype_kind(c.dtype) == KIND_PAIR) {
+	if (dtype_kind(c.dtype) == KIND_PAIR)
 		c.op = c.op % 2 ? CHOIR_OP_MINLOC : CHOIR_OP_MAXLOC;
-		c.kind = c.kind == ORDER_SPARSE ? ORDER_REDUCE : c.kind;
-	}
 	draw_lengths(&random, &c);
 	draw_options(&random, &c, nodes);
 	return c;

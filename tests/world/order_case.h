@@ -30,7 +30,8 @@ struct order_case {
 	choir_op op;
 	size_t count, counts[ORDER_RANKS], cuts[ORDER_MOST_CUTS + 1];
 	int n_cuts, root;
-	bool in_place, names, device[ORDER_RANKS]; /* names: the options name an algorithm; device: where buffers are */
+	bool in_place, device[ORDER_RANKS]; /* device: where buffers are */
+	bool names, must_fit;               /* of dense cases: the options name an algorithm; one that fits any case */
 	char options[96];
 };
 

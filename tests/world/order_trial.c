@@ -119,7 +119,7 @@ static choir_status calls(choir_comm *comm, struct hoard *hoard, const char *opt
 static bool play(struct world *world, int rank, choir_comm *comm, struct order_trial *trial, struct hoard *hoard)
 {
 	const struct order_case *c = &hoard->c;
-	bool names = c->names && c->kind != ORDER_SPARSE && trial->options == NULL, in_place, refused, equal;
+	bool names = c->names && trial->options == NULL, in_place, refused, equal;
 	size_t bytes = choir_dtype_bytes(c->dtype), from, n;
 	choir_status st;
 
@@ -132,7 +132,7 @@ static bool play(struct world *world, int rank, choir_comm *comm, struct order_t
 	             : order_case_blocks(c) ? element(hoard, hoard->in, from)
 	                                    : hoard->in;
 	st = calls(comm, hoard, trial->options != NULL ? trial->options : c->options);
-	refused = st == CHOIR_UNSUPPORTED && names;
+	refused = st == CHOIR_UNSUPPORTED && names && !c->must_fit;
 	if (refused) /* the algorithm does not fit: the rules choose */
 		st = calls(comm, hoard, "order=ranks");
 	hoard->failed = !OK(st);
@@ -158,6 +158,7 @@ static void ask_device(struct order_case *c)
 {
 	for (int r = 0; r < ORDER_RANKS; r++)
 		c->device[r] = true;
+	c->must_fit = false;
 	c->names = c->kind != ORDER_SPARSE && algo_find(order_case_collective(c), "device") != NULL;
 	snprintf(c->options, sizeof c->options, "order=ranks%s", c->names ? ", algorithm=device" : "");
 }

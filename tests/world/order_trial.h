@@ -13,7 +13,8 @@ struct order_trial {
 	const char *options;    /* in place of those of the case */
 	bool by_device;         /* all buffers are the device's, and the algorithm is the one of that name */
 	int differ;             /* results that were not those of the fold */
-	int dense, named, done; /* rank 0: dense cases; with an algorithm's name; that the algorithm could do */
+	int dense, named, done; /* rank 0: dense cases; with an algorithm's name; that the algorithm could do, which
+	                         * it could where it must fit */
 };
 
 /* order_trial_run: on this rank; trial: an order_trial, which threads share.  Other bits fail the world, but with

@@ -33,7 +33,7 @@ static void same_bits_on_all_layouts(void **state)
 		done += trial.done;
 	}
 	print_message("%d dense cases, %d by an algorithm's name, which could do %d\n", dense, named, done);
-	assert_true(named > dense * 3 / 10 && done > dense * 2 / 10);
+	assert_true(named > dense * 4 / 10 && done > dense * 2 / 10); /* whatever the seed: draw_mix */
 }
 
 /* The data would show another order: without the promise some results on 8 nodes have other bits. */
