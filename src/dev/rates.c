@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Note [rates].  A device of class stage whose memory is far is measured when it is created: reads and writes of a few
  * bytes and of 256 KB, from pinned and from pageable memory, and how late a callback is.  Each is the shortest of some
- * tries, since others use the machine too.  No try begins after 4 ms, so that all take 5 ms at most; only the first
- * read and the first write of a few bytes do, since a device without any figure would stay so: devices of one name and
- * driver are measured once in a process. */
+ * tries, since others use the machine too; the tries go in turn, so that none lacks for the second try of another.  A
+ * driver's first map and first commands may take longer than all of them, so one read and one write go before the clock
+ * starts.  No try begins 4 ms after that, so that tries of up to 1 ms take 5 ms at most; only the first read and the
+ * first write of a few bytes do, since a device without any figure would stay so.  Devices of one name and driver are
+ * measured once in a process, but anew with each device while a figure lacks. */
 #include "dev/rates.h"
 
 #include "base/fork_lock.h"
@@ -31,11 +33,14 @@ FORK_LOCK(kept_lock)
 static struct kept kept[KEPT];
 static int n_kept;
 
+enum { SHORT_READ, SHORT_WRITE, LONG_READ, LONG_WRITE, CALLBACK, PAGEABLE_READ, PAGEABLE_WRITE, FIGURES };
+enum { TRIED_IN_ANY_CASE = 2 /* the first of these */ };
+
 struct trial {
 	choir_device *device;
 	struct dev_access access;
-	int tries;
-	int64_t end_ns;
+	void *pinned, *pageable;
+	double us[FIGURES]; /* 0: there was no time for it */
 	bool failed;
 };
 
@@ -50,25 +55,14 @@ static double copy_us(struct trial *trial, bool reads, void *host, uint64_t byte
 	return (double)(wait_now_ns() - start) / 1000;
 }
 
-/* The shortest of some copies; 0 where there was no time for one. */
-static double shortest_us(struct trial *trial, bool reads, void *host, uint64_t bytes)
+/* A long copy that took no longer than a short one has at least the rate of its whole time. */
+static double rate_of(const struct trial *trial, int figure, int short_figure)
 {
-	int least = bytes == SMALL_BYTES ? 1 : 0;
-	double best = 0;
+	double us = trial->us[figure], short_us = trial->us[short_figure];
 
-	for (int i = 0; i < trial->tries && !trial->failed && (i < least || wait_now_ns() < trial->end_ns); i++) {
-		double us = copy_us(trial, reads, host, bytes);
-
-		best = best == 0 || us < best ? us : best;
-	}
-	return best;
-}
-
-static double rate_of(struct trial *trial, bool reads, void *host, double small_us)
-{
-	double us = shortest_us(trial, reads, host, LARGE_BYTES);
-
-	return us > small_us && small_us > 0 ? (LARGE_BYTES - SMALL_BYTES) / (us - small_us) / 1000 : 0;
+	if (us <= 0)
+		return 0;
+	return us > short_us ? (LARGE_BYTES - SMALL_BYTES) / (us - short_us) / 1000 : LARGE_BYTES / us / 1000;
 }
 
 /* Shared with the driver's thread, which may be later than the probe waits. */
@@ -120,48 +114,73 @@ static double callback_us(struct trial *trial, void *host)
 	return us > 0.001 ? us : 0.001; /* the callback came first */
 }
 
-/* The first one may start the driver's thread for it. */
-static double shortest_callback_us(struct trial *trial, void *host)
+/* A driver's first callback may start its thread for them. */
+static double try_us(struct trial *trial, int figure)
 {
-	double best = 0;
-
-	for (int i = 0; i < trial->tries && !trial->failed && wait_now_ns() < trial->end_ns; i++) {
-		double us = callback_us(trial, host);
-
-		best = best == 0 || (us > 0 && us < best) ? us : best;
+	switch (figure) {
+	case SHORT_READ:
+	case SHORT_WRITE:
+		return copy_us(trial, figure == SHORT_READ, trial->pinned, SMALL_BYTES);
+	case LONG_READ:
+	case LONG_WRITE:
+		return copy_us(trial, figure == LONG_READ, trial->pinned, LARGE_BYTES);
+	case CALLBACK:
+		return callback_us(trial, trial->pinned);
+	default:
+		return copy_us(trial, figure == PAGEABLE_READ, trial->pageable, LARGE_BYTES);
 	}
-	return best;
 }
 
-static void measure_on(struct trial *trial, void *pinned, void *pageable, struct device_rates *out)
+static void try_in_turn(struct trial *trial, int tries, int64_t end_ns)
 {
-	out->read_us = shortest_us(trial, true, pinned, SMALL_BYTES);
-	out->write_us = shortest_us(trial, false, pinned, SMALL_BYTES);
-	out->callback_us = shortest_callback_us(trial, pinned);
-	out->read_GBps = rate_of(trial, true, pinned, out->read_us);
-	out->write_GBps = rate_of(trial, false, pinned, out->write_us);
-	out->pageable_read_GBps = rate_of(trial, true, pageable, out->read_us);
-	out->pageable_write_GBps = rate_of(trial, false, pageable, out->write_us);
-	out->measured = !trial->failed;
+	for (int i = 0; i < tries * FIGURES && !trial->failed; i++) {
+		double *best = &trial->us[i % FIGURES];
+
+		if (i >= TRIED_IN_ANY_CASE && wait_now_ns() >= end_ns)
+			return;
+		double us = try_us(trial, i % FIGURES);
+		*best = *best == 0 || (us > 0 && us < *best) ? us : *best;
+	}
+}
+
+static void measure_on(struct trial *trial, int tries, int64_t budget_ns, struct device_rates *out)
+{
+	(void)copy_us(trial, true, trial->pinned, SMALL_BYTES);
+	(void)copy_us(trial, false, trial->pinned, SMALL_BYTES);
+	try_in_turn(trial, tries, wait_now_ns() + budget_ns);
+	*out = (struct device_rates){ .measured = !trial->failed,
+		                      .read_us = trial->us[SHORT_READ],
+		                      .write_us = trial->us[SHORT_WRITE],
+		                      .read_GBps = rate_of(trial, LONG_READ, SHORT_READ),
+		                      .write_GBps = rate_of(trial, LONG_WRITE, SHORT_WRITE),
+		                      .pageable_read_GBps = rate_of(trial, PAGEABLE_READ, SHORT_READ),
+		                      .pageable_write_GBps = rate_of(trial, PAGEABLE_WRITE, SHORT_WRITE),
+		                      .callback_us = trial->us[CALLBACK] };
 }
 
 void rates_measure(choir_device *device, int tries, int64_t budget_ns, struct device_rates *out)
 {
-	struct trial trial = { .device = device, .tries = tries, .end_ns = wait_now_ns() + budget_ns };
+	struct trial trial = { .device = device, .pageable = calloc(1, LARGE_BYTES) };
 	struct dev_memory pinned = { .ptr = NULL };
-	void *pageable = calloc(1, LARGE_BYTES);
 	cl_mem mem = NULL;
 
 	*out = (struct device_rates){ .measured = false };
-	if (pageable != NULL && dev_memory_create(device, LARGE_BYTES, &pinned) == CHOIR_SUCCESS &&
+	if (trial.pageable != NULL && dev_memory_create(device, LARGE_BYTES, &pinned) == CHOIR_SUCCESS &&
 	    dev_buffer_create(device, LARGE_BYTES, &mem) == CHOIR_SUCCESS) {
 		memset(pinned.ptr, 0, LARGE_BYTES);
+		trial.pinned = pinned.ptr;
 		trial.access = dev_buffer_access(mem, 0, LARGE_BYTES);
-		measure_on(&trial, pinned.ptr, pageable, out);
+		measure_on(&trial, tries, budget_ns, out);
 	}
 	dev_buffer_free(mem);
 	dev_memory_free(device, &pinned);
-	free(pageable);
+	free(trial.pageable);
+}
+
+static bool are_complete(const struct device_rates *r)
+{
+	return r->measured && r->read_us > 0 && r->write_us > 0 && r->read_GBps > 0 && r->write_GBps > 0 &&
+	       r->pageable_read_GBps > 0 && r->pageable_write_GBps > 0 && r->callback_us > 0;
 }
 
 static struct kept *find(const struct device_facts *facts)
@@ -183,7 +202,7 @@ void rates_learn(choir_device *device, struct device_rates *out)
 		*out = known->rates;
 	} else {
 		rates_measure(device, TRIES, BUDGET_NS, out);
-		if (out->measured && n_kept < KEPT) {
+		if (are_complete(out) && n_kept < KEPT) {
 			memcpy(kept[n_kept].name, facts->name, sizeof facts->name);
 			memcpy(kept[n_kept].driver, facts->driver, sizeof facts->driver);
 			kept[n_kept++].rates = *out;

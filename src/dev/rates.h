@@ -17,10 +17,12 @@ struct device_rates {
 	double callback_us; /* from the end of a command, so seen, to its callback */
 };
 
-/* rates_measure: the shortest of so many tries each, none of which begins after budget_ns.  Blocks. */
+/* rates_measure: the shortest of so many tries each, none of which begins budget_ns after a first read and write, which
+ * are not timed.  Blocks. */
 void rates_measure(struct choir_device *device, int tries, int64_t budget_ns, struct device_rates *out);
 
-/* rates_learn: measures in 5 ms or, of a device and driver that the process has measured, knows.  Blocks. */
+/* rates_learn: measures or, of a device and driver of which the process has all figures, knows.  5 ms of tries at most,
+ * beside what the driver does the first time.  Blocks. */
 void rates_learn(struct choir_device *device, struct device_rates *out);
 
 /* rates_short_map_bytes: of class map, the longest buffers of which a read and a write take less time than two maps and

@@ -12,7 +12,9 @@ fail() {
 }
 
 "$tool" --quick --build "$build" --report "$scratch/report.md" || fail "the quick run failed: $scratch/report.md"
-for words in "^# choir on .*model" "^Nothing\.$" "^    type  *gpu$" "^    driver  *[^ ]" "^    rates  *read_us" \
+for words in "^# choir on .*model" "^Nothing\.$" "^    type  *gpu$" "^    driver  *[^ ]" \
+	"^    rates  *read_us .* read_GBps [0-9.]*[1-9]" \
+	"^    rates  .* write_GBps [0-9.]*[1-9]" \
 	"100% tests passed" "^## Kernels" "kernel reduce" "^## Dense collectives" "staged" "-b 128K -e 128K" \
 	"class map$" "class stage$" "by the kernel alone$" "by the host alone$" "^## Overlap" "overlap_allgather" \
 	"hidden" "^## Ranks of one process" "--algorithm device,twoshot" "^## Sparse" "sparse_allreduce" \
