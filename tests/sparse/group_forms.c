@@ -56,6 +56,14 @@ cl_int __wrap_clBuildProgram(cl_program program, cl_uint n, const cl_device_id *
 	return rc;
 }
 
+bool device_has_sub_groups(void)
+{
+	char text[16384] = "";
+
+	__real_clGetDeviceInfo(choir_device_id(device), CL_DEVICE_EXTENSIONS, sizeof text - 1, text, NULL);
+	return strstr(text, "cl_intel_subgroups") != NULL || strstr(text, "cl_khr_subgroups") != NULL;
+}
+
 int open_as_gpu(void **state)
 {
 	is_gpu = true;
