@@ -163,16 +163,23 @@ static cl_int CL_API_CALL keep(cl_device_id id)
 	return device_of(id) != NULL ? CL_SUCCESS : CL_INVALID_DEVICE;
 }
 
+static void *extension_function(const char *name)
+{
+	void *fn = usm_function(name);
+
+	return fn != NULL ? fn : stats_function(name);
+}
+
 /* The runtime's functions of extensions would get handles of the model's. */
 static void *CL_API_CALL function_of(cl_platform_id platform, const char *name)
 {
 	(void)platform;
-	return usm_function(name);
+	return extension_function(name);
 }
 
 static void *CL_API_CALL function(const char *name)
 {
-	return usm_function(name);
+	return extension_function(name);
 }
 
 void device_install(struct _cl_icd_dispatch *mine)

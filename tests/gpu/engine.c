@@ -149,6 +149,7 @@ static void carry_out(struct engine *engine, struct command *command, bool looks
 	engine->free_ns = end;
 	stats.up_ns += engine->kind == ENGINE_UP ? (uint64_t)(end - start) : 0;
 	stats.down_ns += engine->kind == ENGINE_DOWN ? (uint64_t)(end - start) : 0;
+	command_count_crossing(command);
 	command->start_ns = start;
 	command->event->times[2] = (cl_ulong)start;
 	order_start(command);

@@ -20,6 +20,8 @@
 #ifndef GPU_MODEL_H
 #define GPU_MODEL_H
 
+#include "gpu/crossings.h"
+
 #include <CL/cl_layer.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -57,6 +59,7 @@ void trace_print(void);
 /* Counts that "stats=1" prints at the end. */
 struct stats {
 	uint64_t commands, up_bytes, down_bytes, device_bytes, up_ns, down_ns;
+	struct crossings crossings;
 	double most_polls; /* of a command, less one in 10 us */
 };
 extern struct stats stats;
@@ -284,6 +287,7 @@ cl_int CL_API_CALL svm_copy(cl_command_queue queue, cl_bool blocking, void *to, 
 /* The bytes of a command, moved. */
 cl_int command_move(struct command *command);
 double command_ns(const struct command *command);
+void command_count_crossing(const struct command *command);
 uint64_t command_sample(const struct command *command);
 
 /* Kernels. */
@@ -297,7 +301,8 @@ void context_install(struct _cl_icd_dispatch *mine);
 void program_install(struct _cl_icd_dispatch *mine);
 void memory_install(struct _cl_icd_dispatch *mine);
 void svm_install(struct _cl_icd_dispatch *mine);
-void *usm_function(const char *name); /* of cl_intel_unified_shared_memory; NULL: no such one */
+void *usm_function(const char *name);   /* of cl_intel_unified_shared_memory; NULL: no such one */
+void *stats_function(const char *name); /* the model's own: gpu/crossings.h */
 void queue_install(struct _cl_icd_dispatch *mine);
 void event_install(struct _cl_icd_dispatch *mine);
 void command_install(struct _cl_icd_dispatch *mine);

@@ -35,24 +35,46 @@ static double latency_ns(enum engine_kind engine)
 	                                       : options.compute_us);
 }
 
+static const unsigned char *host_of(const struct command *command)
+{
+	return command->to.host != NULL ? command->to.host : command->from.host;
+}
+
+static bool is_pinned(const struct command *command)
+{
+	const struct memory *seen = command->to.root;
+
+	if (host_of(command) != NULL)
+		seen = memory_viewed_at(host_of(command));
+	else if (command->engine == ENGINE_UP && command->from.root != NULL)
+		seen = command->from.root;
+	return seen != NULL && seen->pinned;
+}
+
 double command_ns(const struct command *command)
 {
 	double rate = options.device_gbps, latency = latency_ns(command->engine);
-	const unsigned char *host = command->to.host != NULL ? command->to.host : command->from.host;
 
 	if (command->kind == DO_KERNEL)
 		return latency + (double)command->items / options.items_per_us * 1000;
 	if (command->engine != ENGINE_COMPUTE) {
-		const struct memory *seen = command->to.root;
-
-		if (host != NULL)
-			seen = memory_viewed_at(host);
-		else if (command->engine == ENGINE_UP && command->from.root != NULL)
-			seen = command->from.root;
 		rate = command->engine == ENGINE_UP ? options.up_gbps : options.down_gbps;
-		rate *= seen != NULL && seen->pinned ? options.pinned : options.pageable;
+		rate *= is_pinned(command) ? options.pinned : options.pageable;
 	}
 	return latency + (double)command->bytes / rate;
+}
+
+void command_count_crossing(const struct command *command)
+{
+	struct crossings *all = &stats.crossings;
+	bool pinned = is_pinned(command);
+
+	if (host_of(command) == NULL)
+		return;
+	if (command->engine == ENGINE_UP)
+		*(pinned ? &all->pinned_up : &all->pageable_up) += command->bytes;
+	if (command->engine == ENGINE_DOWN)
+		*(pinned ? &all->pinned_down : &all->pageable_down) += command->bytes;
 }
 
 /* A hash of the host's bytes: of pieces of 1 KB, the first and the last of them at the ends. */

@@ -146,6 +146,24 @@ void refuse(const char *call)
 	report("refused", "%s is not modelled", call);
 }
 
+static void CL_API_CALL get_crossings(struct crossings *out)
+{
+	pthread_mutex_lock(&model_lock);
+	*out = stats.crossings;
+	pthread_mutex_unlock(&model_lock);
+}
+
+static crossings_fn crossings_pointer = get_crossings;
+
+void *stats_function(const char *name)
+{
+	void *fn = NULL;
+
+	if (strcmp(name, CROSSINGS_NAME) == 0)
+		memcpy(&fn, &crossings_pointer, sizeof fn);
+	return fn;
+}
+
 /* At the end of the process: what was never flushed, the counts, and the exit status. */
 static void __attribute__((destructor)) end(void)
 {
@@ -163,10 +181,11 @@ static void __attribute__((destructor)) end(void)
 	if (options.stats != 0) {
 		snprintf(line, sizeof line,
 		         "gpu model: %llu commands, %llu bytes up in %.1f ms, %llu down in %.1f, "
-		         "%llu on the device; at most %.0f polls\n",
+		         "%llu on the device; pageable: %llu up, %llu down; at most %.0f polls\n",
 		         (unsigned long long)stats.commands, (unsigned long long)stats.up_bytes,
 		         (double)stats.up_ns / 1e6, (unsigned long long)stats.down_bytes, (double)stats.down_ns / 1e6,
-		         (unsigned long long)stats.device_bytes, stats.most_polls);
+		         (unsigned long long)stats.device_bytes, (unsigned long long)stats.crossings.pageable_up,
+		         (unsigned long long)stats.crossings.pageable_down, stats.most_polls);
 		say(line);
 	}
 	if (atomic_load(&n_reports) == 0)

@@ -3,6 +3,7 @@
  * as Note [chunks of far memory] says; the bits are the same.  The rates are set by hand, and the reads are counted. */
 #include "dev/device_impl.h"
 #include "exec/comm.h"
+#include "gpu/crossings.h"
 #include "world/bus.h"
 #include "world/memory.h"
 
@@ -92,6 +93,25 @@ static void compare(struct world *world, int rank, choir_comm *comm, void *arg)
 	memory_free(&sum->out[rank]);
 }
 
+static struct crossings crossed(void)
+{
+	struct crossings c;
+
+	assert_true(crossings_get(choir_device_id(world_device()), &c));
+	return c;
+}
+
+/* All of the bytes by pinned memory: the library's own, or the slots of which it has told the driver. */
+static void assert_pinned(const struct crossings *before)
+{
+	struct crossings now = crossed();
+
+	assert_int_equal(now.pageable_down, before->pageable_down);
+	assert_int_equal(now.pageable_up, before->pageable_up);
+	assert_int_equal(now.pinned_down - before->pinned_down, bus_reads().bytes);
+	assert_int_equal(now.pinned_up - before->pinned_up, bus_writes().bytes);
+}
+
 /* 1.2 MB: at once, or in chunks, each of which a rank reads and writes by one command. */
 static void rates_choose_the_path(void **state)
 {
@@ -105,6 +125,7 @@ static void rates_choose_the_path(void **state)
 	for (size_t i = 0; i < COUNT; i++)
 		sum.want[i] = value(0, i) + value(1, i);
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct crossings before;
 		struct world world;
 		int n = rows[i].chunks;
 
@@ -113,7 +134,9 @@ static void rates_choose_the_path(void **state)
 		assert_int_equal(world.comms[0]->command_bytes, dev_command_bytes(world_device()));
 		world_threads(&world, make, &sum);
 		bus_reset();
+		before = crossed();
 		world_threads(&world, call, &sum);
+		assert_pinned(&before);
 		assert_int_equal(bus_reads().commands, N * (n > 0 ? n : 1));
 		assert_int_equal(bus_writes().commands, N * (n > 0 ? n : 1));
 		world_threads(&world, compare, &sum);
@@ -162,12 +185,15 @@ static void own_block_stays(void **state)
 	set_rates(5, 8);
 	for (int n = 1; n <= N; n++) {
 		uint64_t others = (uint64_t)n * (uint64_t)(n - 1) * HALF * sizeof(float);
+		struct crossings before;
 		struct world world;
 
 		world_begin(&world, n, NULL);
 		world_threads(&world, make, &sum);
 		bus_reset();
+		before = crossed();
 		world_threads(&world, exchange, &sum);
+		assert_pinned(&before);
 		assert_int_equal(bus_down(), others);
 		assert_int_equal(bus_up(), others);
 		world_threads(&world, check_exchanged, &sum);

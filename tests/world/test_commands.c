@@ -3,6 +3,7 @@
  * bytes and one write on each that gets some, and nothing else; and no question about a buffer that was asked before.
  * The commands are counted here: this program's own functions come before the loader's. */
 #include "dev/dev.h"
+#include "gpu/crossings.h"
 #include "world/flight.h"
 
 #include <dlfcn.h>
@@ -100,6 +101,7 @@ struct trial {
 	struct dense_call call;
 	struct dense_flight flights[MOST_RANKS];
 	int tries;
+	uint64_t pageable; /* bytes of the calls that were counted */
 };
 
 static void make(struct world *world, int rank, choir_comm *comm, void *arg)
@@ -150,6 +152,13 @@ static bool has_gaps(const struct trial *t)
 	return t->call.what->uneven && !t->call.what->reduces;
 }
 
+/* The library's host memory of class stage is pinned, but of the slots, through which gaps go, from copies of 16 KB on
+ * only (device_memory_pin_slots). */
+static bool is_pinned(const struct trial *t)
+{
+	return t->pageable == 0 || has_gaps(t) || choir_device_class(world_device()) != CHOIR_CLASS_STAGE;
+}
+
 static bool is_right(const struct trial *t)
 {
 	int reads = (ROUNDS - 1) * ranks_with(t, true), writes = (ROUNDS - 1) * ranks_with(t, false);
@@ -168,14 +177,25 @@ static bool is_quiet(const struct trial *t)
 	return counted[QUESTIONS] == 0 && counted[MAPS] <= (maps ? (ROUNDS - 1) * t->call.n : 0);
 }
 
+/* Bytes that crossed the model GPU's bus from or to pageable memory; 0 of other devices, which do not tell. */
+static uint64_t pageable_bytes(void)
+{
+	struct crossings crossed;
+
+	return crossings_get(choir_device_id(world_device()), &crossed) ? crossed.pageable_up + crossed.pageable_down
+	                                                                : 0;
+}
+
 static void count_once(struct world *world, struct trial *t)
 {
 	for (int i = 0; i < N_COUNTS; i++)
 		atomic_store(&counted[i], 0);
+	t->pageable = pageable_bytes();
 	atomic_store(&counts, true);
 	for (int round = 1; round < ROUNDS; round++)
 		world_threads(world, call, t);
 	atomic_store(&counts, false);
+	t->pageable = pageable_bytes() - t->pageable;
 }
 
 static void count(struct world *world, struct trial *t)
@@ -191,6 +211,9 @@ static void count(struct world *world, struct trial *t)
 		quiet = is_quiet(t);
 	} while (right && !quiet && ++t->tries < MOST_TRIES);
 	flight_text(&t->flights[0], text);
+	if (!is_pinned(t))
+		world_fail(world, 0, "%s: %llu bytes went from or to pageable memory", text,
+		           (unsigned long long)t->pageable);
 	if (!right || !quiet)
 		world_fail(world, 0, "%s: %d calls made %d reads, %d writes, %d maps, %d others, and %d questions",
 		           text, ROUNDS - 1, counted[READS], counted[WRITES], counted[MAPS], counted[OTHERS],
