@@ -122,7 +122,7 @@ cl_int command_submit(struct command *command, cl_command_type type, cl_bool blo
 		blocking_call(command->what);
 		engine_rest(event);
 		queue_flush(queue);
-		if (event_wait(event, command->what) < 0)
+		if (event_wait(event) < 0)
 			rc = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
 	}
 	event->users = event_p != NULL;

@@ -97,6 +97,7 @@ static cl_context CL_API_CALL create(const cl_context_properties *properties, cl
 	cl_device_id real[16];
 	cl_int rc = context != NULL ? CL_SUCCESS : CL_INVALID_VALUE;
 
+	blocking_call("clCreateContext");
 	for (cl_uint i = 0; i < n && rc == CL_SUCCESS; i++) {
 		context->devices[i] = device_of(ids[i]);
 		if (context->devices[i] == NULL)

@@ -122,7 +122,7 @@ void event_end(struct event *event, cl_int result, int64_t end_ns)
 static void *call_back(void *arg)
 {
 	(void)arg;
-	in_callback = true;
+	(void)callback_enter();
 	pthread_mutex_lock(&model_lock);
 	for (;;) {
 		struct callback *callback = calls;
@@ -222,10 +222,21 @@ void blocking_call(const char *call)
 		report("callback", "%s blocks inside a callback", call);
 }
 
-cl_int event_wait(struct event *event, const char *call)
+bool callback_enter(void)
 {
-	if (event->status > CL_COMPLETE)
-		blocking_call(call);
+	bool outer = in_callback;
+
+	in_callback = true;
+	return outer;
+}
+
+void callback_leave(bool outer)
+{
+	in_callback = outer;
+}
+
+cl_int event_wait(struct event *event)
+{
 	while (event->status > CL_COMPLETE)
 		if (!engine_help(event) && event->status > CL_COMPLETE)
 			pthread_cond_wait(&shown, &model_lock);

@@ -10,6 +10,7 @@ static cl_int CL_API_CALL wait_for(cl_uint n, const cl_event *list)
 
 	if (n == 0 || list == NULL)
 		return CL_INVALID_VALUE;
+	blocking_call("clWaitForEvents");
 	pthread_mutex_lock(&model_lock);
 	for (cl_uint i = 0; i < n && rc == CL_SUCCESS; i++)
 		if (event_of(list[i]) == NULL)
@@ -22,7 +23,7 @@ static cl_int CL_API_CALL wait_for(cl_uint n, const cl_event *list)
 		struct event *event = event_of(list[i]);
 
 		event_retain(event);
-		if (event_wait(event, "clWaitForEvents") < 0)
+		if (event_wait(event) < 0)
 			rc = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
 		event_unref(event);
 	}

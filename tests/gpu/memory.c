@@ -305,6 +305,34 @@ static cl_int CL_API_CALL get_info(cl_mem handle, cl_mem_info what, size_t room,
 	}
 }
 
+struct destructor {
+	void(CL_CALLBACK *fn)(cl_mem, void *);
+	void *arg;
+};
+
+static void CL_CALLBACK call_destructor(cl_mem handle, void *arg)
+{
+	struct destructor *destructor = arg;
+	bool outer = callback_enter();
+
+	destructor->fn(handle, destructor->arg);
+	callback_leave(outer);
+	free(destructor);
+}
+
+static cl_int CL_API_CALL set_destructor(cl_mem handle, void(CL_CALLBACK *fn)(cl_mem, void *), void *arg)
+{
+	struct destructor *destructor = fn != NULL ? malloc(sizeof *destructor) : NULL;
+
+	if (destructor == NULL)
+		return fn == NULL ? CL_INVALID_VALUE : CL_OUT_OF_HOST_MEMORY;
+	*destructor = (struct destructor){ fn, arg };
+	cl_int rc = below->clSetMemObjectDestructorCallback(handle, call_destructor, destructor);
+	if (rc != CL_SUCCESS)
+		free(destructor);
+	return rc;
+}
+
 void memory_install(struct _cl_icd_dispatch *mine)
 {
 	mine->clCreateBuffer = create;
@@ -312,4 +340,5 @@ void memory_install(struct _cl_icd_dispatch *mine)
 	mine->clRetainMemObject = retain;
 	mine->clReleaseMemObject = release;
 	mine->clGetMemObjectInfo = get_info;
+	mine->clSetMemObjectDestructorCallback = set_destructor;
 }

@@ -254,8 +254,10 @@ void event_retain(struct event *event);
 void event_unref(struct event *event);
 void event_end(struct event *event, cl_int result, int64_t end_ns); /* the device's side; the host sees it late */
 void event_show(struct event *event);                               /* the host sees the end */
-cl_int event_wait(struct event *event, const char *call);           /* releases the lock meanwhile */
+cl_int event_wait(struct event *event);                             /* releases the lock meanwhile */
 void blocking_call(const char *call);                               /* reports it in a callback */
+bool callback_enter(void);                                          /* this thread is in a callback until */
+void callback_leave(bool outer);                                    /* with what callback_enter returned */
 void events_start(void);
 
 /* command_begin: a command with its wait list checked, or an error; without the lock.  command_submit: puts it into

@@ -290,36 +290,6 @@ static void never_flushed(struct session *s, bool fault)
 	OK(clReleaseMemObject(mem));
 }
 
-static cl_command_queue callback_queue;
-static volatile bool called;
-
-static void CL_CALLBACK blocks(cl_event event, cl_int state, void *fault)
-{
-	(void)event;
-	(void)state;
-	if (fault != NULL)
-		clFinish(callback_queue);
-	else
-		clFlush(callback_queue);
-	called = true;
-}
-
-static void callback(struct session *s, bool fault)
-{
-	cl_event event;
-
-	callback_queue = s->queues[1];
-	OK(clEnqueueMarkerWithWaitList(s->queues[0], 0, NULL, &event));
-	OK(clSetEventCallback(event, CL_COMPLETE, blocks, fault ? (void *)s : NULL));
-	OK(clFinish(s->queues[0]));
-	while (!called) {
-		struct timespec moment = { 0, 1000000 };
-
-		nanosleep(&moment, NULL);
-	}
-	OK(clReleaseEvent(event));
-}
-
 static void groups(struct session *s, bool fault)
 {
 	cl_mem mem = session_buffer(s, CL_MEM_READ_WRITE, 70000 * 4);
@@ -389,6 +359,9 @@ static const struct {
 	{ "unflushed", unflushed },
 	{ "never_flushed", never_flushed },
 	{ "callback", callback },
+	{ "callback_context", callback_context },
+	{ "callback_wait", callback_wait },
+	{ "callback_destructor", callback_destructor },
 	{ "groups", groups },
 	{ "polls", polls },
 	{ "refused", refused },

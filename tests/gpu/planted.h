@@ -26,6 +26,10 @@ static inline void planted_look(cl_event event, cl_int until)
 	}
 }
 
+void callback(struct session *s, bool fault);
+void callback_context(struct session *s, bool fault);
+void callback_wait(struct session *s, bool fault);
+void callback_destructor(struct session *s, bool fault);
 void svm_map_freed(struct session *s, bool fault);
 void svm_freed_twice(struct session *s, bool fault);
 void usm_freed(struct session *s, bool fault);

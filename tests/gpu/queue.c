@@ -178,7 +178,7 @@ static cl_int CL_API_CALL finish(cl_command_queue handle)
 	if (last != NULL) {
 		event_retain(last);
 		queue_flush(queue);
-		event_wait(last, "clFinish");
+		event_wait(last);
 		event_unref(last);
 	} else if (queue != NULL) {
 		clock_join(&host_clock, &queue->clock); /* nothing is in it: all that started is over */
