@@ -56,8 +56,11 @@ void command_touch(struct command *command, struct memory *root, uintptr_t from,
 	if (from >= to || command->n_touches == MAX_TOUCHES)
 		return;
 	command->touches[command->n_touches++] = (struct touch){ root, from, to, writes };
-	if (root != NULL)
-		memory_use(root);
+	if (root == NULL)
+		return;
+	memory_use(root);
+	if (root->home == NULL)
+		root->home = command->queue->device;
 }
 
 /* Everything that the command holds, and itself. */
@@ -153,13 +156,28 @@ static cl_int CL_API_CALL barrier(cl_command_queue queue, cl_uint n, const cl_ev
 	return nothing(queue, n, list, event_p, "barrier", CL_COMMAND_BARRIER);
 }
 
-/* The model's devices of one context share their memory. */
+static void set_homes(cl_command_queue handle, cl_uint n, const cl_mem *mems)
+{
+	pthread_mutex_lock(&model_lock);
+	const struct queue *queue = queue_of(handle);
+	for (cl_uint i = 0; queue != NULL && i < n; i++) {
+		struct memory *memory = memory_of(mems[i]);
+		size_t off = 0;
+
+		if (memory != NULL)
+			memory_root(memory, &off)->home = queue->device;
+	}
+	pthread_mutex_unlock(&model_lock);
+}
+
+/* The model's devices of one context share their memory; copies between them may be slower (model.h). */
 static cl_int CL_API_CALL migrate(cl_command_queue queue, cl_uint n_mems, const cl_mem *mems,
                                   cl_mem_migration_flags how, cl_uint n, const cl_event *list, cl_event *event_p)
 {
-	(void)how;
 	if (n_mems == 0 || mems == NULL)
 		return CL_INVALID_VALUE;
+	if ((how & CL_MIGRATE_MEM_OBJECT_HOST) == 0)
+		set_homes(queue, n_mems, mems);
 	return nothing(queue, n, list, event_p, "migration", CL_COMMAND_MIGRATE_MEM_OBJECTS);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Bytes that crossed the model's bus by copies from and to host memory, for tests: pinned memory, and pageable memory,
- * which a driver copies once more. */
+ * which a driver copies once more; and those between devices. */
 #ifndef GPU_CROSSINGS_H
 #define GPU_CROSSINGS_H
 
@@ -11,6 +11,7 @@
 
 struct crossings {
 	uint64_t pinned_up, pinned_down, pageable_up, pageable_down;
+	uint64_t peer; /* copies from one device to another */
 };
 typedef void(CL_API_CALL *crossings_fn)(struct crossings *out);
 #define CROSSINGS_NAME "clGetCrossingsMODEL"

@@ -16,6 +16,10 @@
  * process may ask for that, and where a call blocks for a copy that a resting engine could begin, its thread does the
  * engine's work and looks at the clock meanwhile, as drivers do.
  *
+ * A buffer's home is the device of the first command that touches it, or that it was migrated to last.  A copy by
+ * another device than the home of either buffer crosses the link between them: its bytes have the rate "peer_gbps" and
+ * are counted apart.  What a kernel reads of another device's memory takes the kernel's own time.
+ *
  * model_lock guards all of it.  It is not held while bytes move, kernels run or the driver below is called back. */
 #ifndef GPU_MODEL_H
 #define GPU_MODEL_H
@@ -33,7 +37,7 @@ struct options {
 	/* of an engine that is given none of its own; after options_read each has them */
 	double latency_us, gbps;
 	double up_us, down_us, compute_us, up_gbps, down_gbps;
-	double pinned, pageable, device_gbps, items_per_us, jitter_us, late_us;
+	double pinned, pageable, device_gbps, peer_gbps, items_per_us, jitter_us, late_us;
 	double seed, devices, polls, unflushed_ms, groups, group_items, kernel_items, stats, moves, trace;
 	char report[256]; /* a file; empty: stderr */
 };
@@ -143,7 +147,8 @@ struct memory {
 	size_t room; /* of either */
 	struct mapping *mappings;
 	struct access *accesses;
-	struct memory *next; /* all that have a view */
+	const struct device *home; /* NULL: no command has touched it */
+	struct memory *next;       /* all that have a view */
 };
 struct memory *memory_of(cl_mem handle);
 struct memory *memory_create(struct context *context, cl_mem_flags flags, size_t bytes, void *host_ptr);

@@ -51,9 +51,20 @@ static bool is_pinned(const struct command *command)
 	return seen != NULL && seen->pinned;
 }
 
+/* Of a copy on the compute engine: does it cross the link between two devices? */
+static bool is_peer(const struct command *command)
+{
+	const struct device *own = command->queue->device;
+	const struct memory *to = command->to.root, *from = command->from.root;
+
+	return command->engine == ENGINE_COMPUTE &&
+	       ((to != NULL && to->home != own) || (from != NULL && from->home != own));
+}
+
 double command_ns(const struct command *command)
 {
-	double rate = options.device_gbps, latency = latency_ns(command->engine);
+	double rate = is_peer(command) ? options.peer_gbps : options.device_gbps;
+	double latency = latency_ns(command->engine);
 
 	if (command->kind == DO_KERNEL)
 		return latency + (double)command->items / options.items_per_us * 1000;
@@ -69,6 +80,8 @@ void command_count_crossing(const struct command *command)
 	struct crossings *all = &stats.crossings;
 	bool pinned = is_pinned(command);
 
+	if (is_peer(command))
+		all->peer += command->bytes;
 	if (host_of(command) == NULL)
 		return;
 	if (command->engine == ENGINE_UP)

@@ -44,6 +44,7 @@ static const struct {
 	{ "pinned", &options.pinned },
 	{ "pageable", &options.pageable },
 	{ "device_gbps", &options.device_gbps },
+	{ "peer_gbps", &options.peer_gbps },
 	{ "items_per_us", &options.items_per_us },
 	{ "jitter_us", &options.jitter_us },
 	{ "late_us", &options.late_us },
@@ -115,6 +116,7 @@ void options_read(void)
 	options.compute_us = options.compute_us < 0 ? options.latency_us : options.compute_us;
 	options.up_gbps = options.up_gbps <= 0 ? options.gbps : options.up_gbps;
 	options.down_gbps = options.down_gbps <= 0 ? options.gbps : options.down_gbps;
+	options.peer_gbps = options.peer_gbps <= 0 ? options.device_gbps : options.peer_gbps;
 	state = (uint64_t)options.seed;
 }
 
@@ -181,10 +183,12 @@ static void __attribute__((destructor)) end(void)
 	if (options.stats != 0) {
 		snprintf(line, sizeof line,
 		         "gpu model: %llu commands, %llu bytes up in %.1f ms, %llu down in %.1f, "
-		         "%llu on the device; pageable: %llu up, %llu down; at most %.0f polls\n",
+		         "%llu on the device, %llu of them between devices; pageable: %llu up, %llu down; at most %.0f "
+		         "polls\n",
 		         (unsigned long long)stats.commands, (unsigned long long)stats.up_bytes,
 		         (double)stats.up_ns / 1e6, (unsigned long long)stats.down_bytes, (double)stats.down_ns / 1e6,
-		         (unsigned long long)stats.device_bytes, (unsigned long long)stats.crossings.pageable_up,
+		         (unsigned long long)stats.device_bytes, (unsigned long long)stats.crossings.peer,
+		         (unsigned long long)stats.crossings.pageable_up,
 		         (unsigned long long)stats.crossings.pageable_down, stats.most_polls);
 		say(line);
 	}
