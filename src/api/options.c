@@ -117,19 +117,46 @@ static choir_status read_number(const char *call, const char *const texts[2], co
 }
 
 /* A comm's method holds for the collectives that have it. */
-static choir_status read_method(const char *call, const char *const texts[2], const char *key,
-                                enum collective collective, const struct algorithm **out_p)
+static choir_status read_algorithm(const char *call, const char *text, const char *key, bool of_comm,
+                                   enum collective collective, bool *found, const struct algorithm **out_p)
 {
+	const struct algorithm *algorithm;
 	char name[VALUE_BYTES];
-	bool found, of_comm;
 
-	TRY(find(call, texts, key, name, &found, &of_comm));
-	if (!found || strcmp(name, "auto") == 0)
+	TRY(options_find(call, text, key, name, VALUE_BYTES, found));
+	if (!*found || strcmp(name, "auto") == 0)
 		return CHOIR_SUCCESS;
-	*out_p = algo_find(collective, name);
-	if (*out_p == NULL && !of_comm)
+	algorithm = algo_find(collective, name);
+	if (algorithm == NULL && !of_comm)
 		return error_set(CHOIR_ARGUMENT, "%s: there is no algorithm '%s' for %s", call, name,
 		                 collective_name(collective));
+	if (algorithm != NULL)
+		*out_p = algorithm;
+	return CHOIR_SUCCESS;
+}
+
+/* Two keys: either of the call comes before both of the comm. */
+static choir_status read_method(const char *call, const char *const texts[2], enum collective collective,
+                                const struct algorithm **out_p)
+{
+	bool algorithm = false, method = false;
+
+	for (int i = 0; i < 2 && !algorithm && !method; i++) {
+		TRY(read_algorithm(call, texts[i], "algorithm", i == 1, collective, &algorithm, out_p));
+		TRY(read_algorithm(call, texts[i], "method", i == 1, collective, &method, out_p));
+	}
+	return CHOIR_SUCCESS;
+}
+
+/* Two keys, as of the method. */
+static choir_status read_chunk(const char *call, const char *const texts[2], int64_t *chunk)
+{
+	for (int i = 0; i < 2 && *chunk == 0; i++) {
+		const char *const text[2] = { texts[i], NULL };
+
+		TRY(read_number(call, text, "chunk_bytes", LEAST_CHUNK, INT64_MAX, chunk));
+		TRY(read_number(call, text, "maxBytesPerTile", LEAST_CHUNK, MOST_PER_TILE, chunk));
+	}
 	return CHOIR_SUCCESS;
 }
 
@@ -183,14 +210,12 @@ static choir_status read_all(const char *call, const char *const texts[2], enum 
 	int64_t chunk = 0, bucket = 0;
 	int optimised = 1;
 
-	TRY(read_method(call, texts, "algorithm", collective, &o->algorithm));
-	TRY(read_method(call, texts, "method", collective, &o->algorithm));
+	TRY(read_method(call, texts, collective, &o->algorithm));
 	TRY(read_way(call, texts, o));
 	TRY(read_topology(call, texts, o));
 	TRY(read_choice(call, texts, "syncful.useOptimisedLayout", booleans, COUNT(booleans), &optimised, NULL));
 	TRY(read_result(call, texts, collective, &o->atomic));
-	TRY(read_number(call, texts, "chunk_bytes", LEAST_CHUNK, INT64_MAX, &chunk));
-	TRY(read_number(call, texts, "maxBytesPerTile", LEAST_CHUNK, MOST_PER_TILE, &chunk));
+	TRY(read_chunk(call, texts, &chunk));
 	TRY(read_number(call, texts, "bucket_bytes", 1, INT64_MAX, &bucket));
 	TRY(read_number(call, texts, "syncful.maxBroadcastSize", 0, INT64_MAX, &o->max_broadcast));
 	o->staged = !optimised;

@@ -100,9 +100,51 @@ static void test_comms(void **state)
 	assert_true(with_options("syncful.useOptimisedLayout=true").ring.scratch == usual.ring.scratch);
 }
 
+/* A call's option comes before the comm's, by whatever key: it takes what it would without the comm's. */
+struct both {
+	const char *comm, *call;
+	struct taken taken; /* by rank 0 */
+};
+
+static void look_at_both(struct world *world, int rank, choir_comm *comm, void *both_p)
+{
+	struct both *both = both_p;
+	struct taken taken = take(world, rank, comm, "ring", both->call);
+
+	if (rank == 0)
+		both->taken = taken;
+}
+
+static uint32_t steps_of_both(const char *of_comm, const char *of_call)
+{
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+	struct both both = { of_comm, of_call, { 0 } };
+
+	config.deadline_ms = 30000;
+	config.options = of_comm;
+	world_run(3, &config, look_at_both, &both);
+	return both.taken.steps;
+}
+
+static void test_two_keys(void **state)
+{
+	static const char *const cases[][2] = {
+		{ "maxBytesPerTile=4096", ", chunk_bytes=32768" },
+		{ "maxBytesPerTile=32768", ", chunk_bytes=4096" },
+		{ "chunk_bytes=4096", ", maxBytesPerTile=32768" },
+		{ "chunk_bytes=32768", ", maxBytesPerTile=4096" },
+	};
+
+	(void)state;
+	assert_true(steps_of_both(NULL, cases[0][1]) < steps_of_both(NULL, cases[1][1]));
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+		assert_int_equal(steps_of_both(cases[i][0], cases[i][1]), steps_of_both(NULL, cases[i][1]));
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_calls), cmocka_unit_test(test_comms) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_calls), cmocka_unit_test(test_comms),
+		                            cmocka_unit_test(test_two_keys) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();

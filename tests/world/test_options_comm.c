@@ -109,6 +109,54 @@ static void test_each_of_comm(void **state)
 	}
 }
 
+/* A comm's options, a call's, and what the call takes where the rules say twoshot for allreduce. */
+struct two_keys {
+	const char *comm, *call;
+	int which;
+	const char *algorithm;
+};
+
+static void each_of_two_keys(struct world *world, int rank, choir_comm *comm, void *wanted_p)
+{
+	const struct two_keys *wanted = wanted_p;
+	const char *name = run_one(world, rank, comm, wanted->which, SHORT, wanted->call);
+
+	if (!same(name, wanted->algorithm))
+		world_fail(world, rank, "%s after %s took %s, not %s", wanted->call, wanted->comm, name,
+		           wanted->algorithm);
+}
+
+/* algorithm and method are one thing: either of the call lifts either of the comm.  A comm's that the collective lacks
+ * leaves its other one. */
+static void test_two_keys(void **state)
+{
+	static const struct two_keys cases[] = {
+		{ "method=meet_in_middle_ring", "algorithm=ring", 0, "ring" },
+		{ "algorithm=meet_in_middle_ring", "method=clockwise_ring", 0, "ring" },
+		{ "method=meet_in_middle_ring", "algorithm=auto", 0, "twoshot" },
+		{ "algorithm=meet_in_middle_ring", "method=auto", 0, "twoshot" },
+		{ "method=meet_in_middle_ring", "method=auto", 0, "twoshot" },
+		{ "method=oneshot", "algorithm=bruck", 2, "bruck" },
+		{ "algorithm=oneshot", "method=bruck", 2, "bruck" },
+		{ "algorithm=oneshot, method=bruck", NULL, 0, "oneshot" },
+		{ "algorithm=bruck, method=oneshot", NULL, 2, "bruck" },
+		{ "link=network", "collectiveImplementation=Syncful", 0, "twoshot" },
+		{ "collectiveImplementation=Syncless", "link=node", 0, "twoshot" },
+		{ "useSynclessCollectives=true", "link=auto-link", 0, "twoshot" },
+	};
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+
+	(void)state;
+	config.deadline_ms = 30000;
+	config.rules = "allreduce: 0- twoshot";
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct two_keys wanted = cases[i];
+
+		config.options = wanted.comm;
+		world_run(3, &config, each_of_two_keys, &wanted);
+	}
+}
+
 /* Where the rules take a ring, which sends messages, the link inside the node wants phases. */
 static void links(struct world *world, int rank, choir_comm *comm, void *of_comm)
 {
@@ -168,7 +216,7 @@ static void test_comm_options(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_comm_options), cmocka_unit_test(test_each_of_comm),
-		                            cmocka_unit_test(test_links) };
+		                            cmocka_unit_test(test_two_keys), cmocka_unit_test(test_links) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();
