@@ -59,12 +59,13 @@ static const struct algorithm *broadcast(const struct algo_in *in)
 	return algorithm != NULL ? algorithm : if_fit(in, "broadcast");
 }
 
-/* syncful.maxBroadcastSize of an allreduce: up to it broadcast, beyond it none. */
+/* syncful.maxBroadcastSize of an allreduce: up to it broadcast, beyond it none.  The last of the others keeps every
+ * order. */
 static const struct algorithm *by_size(const struct dense_options *options, const struct algo_in *in,
                                        const struct algorithm *chosen)
 {
 	static const char *const broadcasts[] = { "oneshot", "direct_oneshot", "broadcast" };
-	static const char *const others[] = { "twoshot", "hier_rd", "recursive_doubling" };
+	static const char *const others[] = { "twoshot", "hier_rd", "recursive_doubling", "pairwise" };
 	const struct algorithm *other = NULL;
 	uint64_t total;
 

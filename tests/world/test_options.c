@@ -194,42 +194,6 @@ static void test_topologies(void **state)
 	world_run_at(RING, 4, 30000, rings_of_eight, NULL);
 }
 
-static void sizes(struct world *world, int rank, choir_comm *comm, void *arg)
-{
-	(void)arg; /* 3 ranks x 4 B x count */
-	CHECK(same(run_one(world, rank, comm, 0, SHORT, "syncful.maxBroadcastSize=3600"), "oneshot"));
-	CHECK(same(run_one(world, rank, comm, 0, SHORT, "syncful.maxBroadcastSize=3599"), "twoshot"));
-	CHECK(same(run_one(world, rank, comm, 0, LONG, "syncful.maxBroadcastSize=1000000"), "oneshot"));
-	CHECK(same(run_one(world, rank, comm, 0, LONG, NULL), "twoshot"));
-}
-
-/* Between nodes; 4 ranks x 4 B x count.  What the rules take by themselves stays where that is no broadcast. */
-static void sizes_of_nodes(struct world *world, int rank, choir_comm *comm, void *arg)
-{
-	const char *names[2];
-
-	(void)arg;
-	CHECK(same(run_one(world, rank, comm, 0, SHORT, "syncful.maxBroadcastSize=4800"), "broadcast"));
-	names[0] = run_one(world, rank, comm, 0, SHORT, "syncful.maxBroadcastSize=4799");
-	CHECK(!same(names[0], "broadcast"));
-	CHECK(same(run_one(world, rank, comm, 0, LONG, "syncful.maxBroadcastSize=640000"), "broadcast"));
-	names[0] = run_one(world, rank, comm, 0, LONG, NULL);
-	names[1] = run_one(world, rank, comm, 0, LONG, "syncful.maxBroadcastSize=639999");
-	CHECK(!same(names[0], "broadcast") && same(names[0], names[1]));
-}
-
-static void test_sizes(void **state)
-{
-	(void)state;
-	setenv("CHOIR_CLASS", "map", 1); /* no direct access between threads */
-	world_device_drop();
-	world_run_at(3, 0, 30000, sizes, NULL);
-	world_run_at(4, 2, 30000, sizes_of_nodes, NULL);
-	world_run_at(4, 1, 30000, sizes_of_nodes, NULL);
-	unsetenv("CHOIR_CLASS");
-	world_device_drop();
-}
-
 /* A list is as many calls as it has buckets. */
 static uint64_t calls_of_list(struct world *world, int rank, choir_comm *comm, const char *options)
 {
@@ -379,10 +343,8 @@ static void test_vectors(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_methods),          cmocka_unit_test(test_ways),
-		cmocka_unit_test(test_topologies),       cmocka_unit_test(test_sizes),
-		cmocka_unit_test(test_buckets),          cmocka_unit_test(test_vectors),
-		cmocka_unit_test(test_vectors_that_way),
+		cmocka_unit_test(test_methods), cmocka_unit_test(test_ways),    cmocka_unit_test(test_topologies),
+		cmocka_unit_test(test_buckets), cmocka_unit_test(test_vectors), cmocka_unit_test(test_vectors_that_way),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
