@@ -3,7 +3,8 @@
  * call on another one waits for ever.  Each comm remembers the thread that used it last: if that is this thread, and
  * the sibling has not been given its matching call yet, the call is refused with WOULD_DEADLOCK before anything is
  * submitted.  A sibling that nobody has used at all may belong to a thread that is still starting: of that the log
- * speaks at the warning time, and the deadline ends the call. */
+ * speaks at the warning time, and the deadline ends the call.  So it does of callbacks of several ranks that block on
+ * too few threads of an executor: each counts as a thread of its own. */
 #include "api/call.h"
 
 #include "base/log.h"

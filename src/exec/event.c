@@ -36,8 +36,10 @@ choir_status event_create(struct choir_comm *comm, choir_event **out_p)
 static void run_as_work(void *arg)
 {
 	struct event_callback *callback = arg;
+	uint64_t thread = thread_enter_work();
 
 	callback->fn(callback->ctx, callback->status);
+	thread_leave_work(thread);
 	free(callback);
 }
 

@@ -7,14 +7,33 @@ static _Thread_local struct {
 	int callbacks, groups;
 } depth; /* of what this thread is in */
 
-uint64_t this_thread(void)
+static _Thread_local uint64_t mine; /* 0: none yet */
+
+static uint64_t new_number(void)
 {
 	static _Atomic uint64_t last;
-	static _Thread_local uint64_t mine;
 
+	return atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
+}
+
+uint64_t this_thread(void)
+{
 	if (mine == 0)
-		mine = atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
+		mine = new_number();
 	return mine;
+}
+
+uint64_t thread_enter_work(void)
+{
+	uint64_t before = mine;
+
+	mine = new_number();
+	return before;
+}
+
+void thread_leave_work(uint64_t before)
+{
+	mine = before;
 }
 
 bool in_callback(void)

@@ -6,8 +6,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* this_thread: the calling thread's number, not 0.  No other thread of the process has it, before or after. */
+/* this_thread: the calling thread's number, not 0.  No other thread of the process has it, before or after.
+ * thread_enter_work: from now on another one, as if a new thread did what an executor was given, which any thread of a
+ * pool may; returns the one before, to which thread_leave_work goes back. */
 uint64_t this_thread(void);
+uint64_t thread_enter_work(void);
+void thread_leave_work(uint64_t before);
 
 /* in_callback: is this thread inside a caller's callback?  Blocking there is WOULD_DEADLOCK.  enter / leave bracket
  * each callback. */
