@@ -223,13 +223,16 @@ static void every_algorithm(struct job *job, choir_comm *comm)
 			                .n = job->size,
 			                .count = 1003 };
 		size_t n_options = c.what->asks == NULL ? matrix_options(comm, c.what->name, options) : 0;
+		bool runs[MATRIX_OPTIONS];
 
 		for (size_t o = 0; o < n_options; o++) {
 			c.options = options[o];
 			c.root = (int)o % job->size;
-			if (matrix_can_run(&job->world, choir_comm_rank(comm), comm, &c))
+			runs[o] = matrix_can_run(&job->world, choir_comm_rank(comm), comm, &c);
+			if (runs[o])
 				run_call(job, comm, &c);
 		}
+		matrix_methods_ran(&job->world, choir_comm_rank(comm), &c, options, runs, n_options);
 	}
 }
 

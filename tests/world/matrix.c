@@ -46,6 +46,32 @@ bool matrix_can_run(struct world *world, int rank, choir_comm *comm, const struc
 	return st == CHOIR_SUCCESS;
 }
 
+static bool has_run(const char *algorithm, char options[MATRIX_OPTIONS][MATRIX_OPTION_BYTES], const bool *runs,
+                    size_t n)
+{
+	for (size_t o = 0; o < n; o++)
+		if (runs[o] && strcmp(strchr(options[o], '=') + 1, algorithm) == 0)
+			return true;
+	return false;
+}
+
+void matrix_methods_ran(struct world *world, int rank, const struct dense_call *c,
+                        char options[MATRIX_OPTIONS][MATRIX_OPTION_BYTES], const bool *runs, size_t n)
+{
+	static const char *const methods[] = { "ring", "anticlockwise_ring", "bidirectional_ring",
+		                               "meet_in_middle_ring", "quad_directional_ring" };
+	bool scatters = strcmp(c->what->name, "reduce_scatter") == 0;
+	bool has_them = scatters || strcmp(c->what->name, "allreduce") == 0 || strcmp(c->what->name, "allgather") == 0;
+
+	if (c->n == 1 || !has_them)
+		return;
+	for (size_t m = 0; m < sizeof methods / sizeof *methods; m++)
+		if (!has_run(methods[m], options, runs, n))
+			world_fail(world, rank, "%s on %d ranks: %s did not run", c->what->name, c->n, methods[m]);
+	if (!has_run(scatters ? "pairwise" : "broadcast", options, runs, n))
+		world_fail(world, rank, "%s on %d ranks: broadcast did not run", c->what->name, c->n);
+}
+
 /* Where a buffer holds a block of each rank, large sizes are those of the buffer. */
 static size_t count_of(const struct dense_call *c, size_t size)
 {
@@ -86,6 +112,7 @@ static void run_sizes(struct world *world, int rank, choir_comm *comm, const str
 		c.options = options[o];
 		runs[o] = matrix_can_run(world, rank, comm, &c);
 	}
+	matrix_methods_ran(world, rank, &c, options, runs, n_options);
 	for (int s = 0; s < n_sizes; s++)
 		for (size_t o = 0; o < n_options; o++) {
 			c.root = s % c.n;
