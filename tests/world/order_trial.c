@@ -143,6 +143,7 @@ static bool play(struct world *world, int rank, choir_comm *comm, struct order_t
 		trial->dense += c->kind != ORDER_SPARSE;
 		trial->named += names;
 		trial->done += names && !refused;
+		trial->scans_done += names && !refused && (c->kind == ORDER_SCAN || c->kind == ORDER_EXSCAN);
 	}
 	memory_pull(in_place ? &hoard->send : &hoard->recv);
 	equal = memcmp(memory_payload(in_place ? &hoard->send : &hoard->recv) +

@@ -15,6 +15,7 @@ struct order_trial {
 	int differ;             /* results that were not those of the fold */
 	int dense, named, done; /* rank 0: dense cases; with an algorithm's name; that the algorithm could do, which
 	                         * it could where it must fit */
+	int scans_done;         /* of the last: scans and exscans */
 };
 
 /* order_trial_run: on this rank; trial: an order_trial, which threads share.  Other bits fail the world, but with

@@ -181,8 +181,6 @@ static void on_devices(struct world *world, int rank, choir_comm *comm, void *ho
 		struct op_asked asked;
 		struct op_set set;
 
-		if (op_forms[f].collective == COLLECTIVE_SCAN || op_forms[f].collective == COLLECTIVE_EXSCAN)
-			continue; /* there is no such algorithm */
 		op_set_make(&set, world, rank, &op_forms[f], true);
 		asked = op_asked_of(&set, comm, ops[how->form], &call);
 		asked.event_p = &event;
