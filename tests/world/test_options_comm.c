@@ -109,6 +109,28 @@ static void test_each_of_comm(void **state)
 	}
 }
 
+/* Blanks are nothing, commas more than one neither; a key without a value is an error. */
+static void blanks(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	static const char *const texts[] = { "method=anticlockwise_ring", "method = anticlockwise_ring",
+		                             "  method= anticlockwise_ring  ", "method =anticlockwise_ring,",
+		                             " , link = network ,, method  =  anticlockwise_ring , " };
+	choir_call none = with_options("method , link = network");
+	int32_t x = 1, y;
+
+	(void)arg;
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+		CHECK(same(run_one(world, rank, comm, 0, SHORT, texts[i]), "anticlockwise_ring"));
+	SAYS(choir_allreduce(comm, choir_host(&x), choir_host(&y), 1, CHOIR_I32, CHOIR_OP_SUM, &none, NULL),
+	     CHOIR_ARGUMENT, "option 'method' has no value");
+}
+
+static void test_blanks(void **state)
+{
+	(void)state;
+	world_run_at(3, 0, 30000, blanks, NULL);
+}
+
 /* A comm's options, a call's, and what the call takes where the rules say twoshot for allreduce. */
 struct two_keys {
 	const char *comm, *call;
@@ -157,7 +179,7 @@ static void test_two_keys(void **state)
 	}
 }
 
-/* Where the rules take a ring, which sends messages, the link inside the node wants phases. */
+/* Where the rules take a ring, which sends messages, the link inside the node and Syncful want phases. */
 static void links(struct world *world, int rank, choir_comm *comm, void *of_comm)
 {
 	static const size_t counts[] = { 1, SHORT, LONG };
@@ -168,12 +190,15 @@ static void links(struct world *world, int rank, choir_comm *comm, void *of_comm
 				   *node = run_one(world, rank, comm, which, counts[k], "link=node"),
 				   *ipu = run_one(world, rank, comm, which, counts[k], "link=ipu-link"),
 				   *gw = run_one(world, rank, comm, which, counts[k], "link=gw-link"),
+				   *syncful = run_one(world, rank, comm, which, counts[k],
+			                              "collectiveImplementation = Syncful"),
 				   *any = run_one(world, rank, comm, which, counts[k], "link=auto-link");
 
-			if (!same(ipu, node) || same(ipu, "ring") || !same(gw, "ring") || !same(any, "ring") ||
-			    !same(usual, of_comm != NULL ? node : "ring"))
-				world_fail(world, rank, "collective %d of %zu: %s; node %s, ipu %s, gw %s, auto %s",
-				           which, counts[k], usual, node, ipu, gw, any);
+			if (!same(ipu, node) || !same(syncful, node) || same(ipu, "ring") || !same(gw, "ring") ||
+			    !same(any, "ring") || !same(usual, of_comm != NULL ? node : "ring"))
+				world_fail(world, rank,
+				           "collective %d of %zu: %s; node %s, ipu %s, Syncful %s, gw %s, auto %s",
+				           which, counts[k], usual, node, ipu, syncful, gw, any);
 		}
 }
 
@@ -216,7 +241,8 @@ static void test_comm_options(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_comm_options), cmocka_unit_test(test_each_of_comm),
-		                            cmocka_unit_test(test_two_keys), cmocka_unit_test(test_links) };
+		                            cmocka_unit_test(test_blanks), cmocka_unit_test(test_two_keys),
+		                            cmocka_unit_test(test_links) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();
