@@ -32,7 +32,8 @@ static void same_bits_on_all_layouts(void **state)
 		named += trial.named;
 		done += trial.done;
 	}
-	print_message("%d dense cases, %d by an algorithm's name, which could do %d\n", dense, named, done);
+	print_message("%d cases from number %llu on: %d dense ones, %d by an algorithm's name, which could do %d\n",
+	              4 * n, (unsigned long long)order_trial_seed(), dense, named, done);
 	assert_true(named > dense * 4 / 10 && done > dense * 2 / 10); /* whatever the seed: draw_mix */
 }
 
