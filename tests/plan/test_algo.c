@@ -364,5 +364,9 @@ int main(int argc, char **argv)
 			                          .test_func = every_algorithm_at_every_size,
 			                          .initial_state = &numbers[c] };
 	}
+	if (n == 0) {
+		fprintf(stderr, "there are no plans for '%s'\n", argv[1]);
+		return 2;
+	}
 	return _cmocka_run_group_tests("algo", tests, n, NULL, NULL);
 }
