@@ -14,6 +14,9 @@ void case_locals(struct job *job);    /* two ranks a process: a thread each, and
 void case_split(struct job *job);     /* halves, odd and even, one rank alone, nobody */
 void case_keys(struct job *job);      /* two keyed comms with the same keys, and a group with a name */
 void case_starts(struct job *job);    /* comms made without blocking, one rank after another */
+void case_tags(struct job *job);      /* sends and recvs with tags */
+void case_sequences(struct job *job); /* a recorded sequence */
+void case_order(struct job *job);     /* order=ranks: MPI's gather and a fold */
 void case_symmetric(struct job *job); /* the table in symmetric memory, and what one rank's plain memory changes */
 void case_sparse(struct job *job);    /* against the plain reference */
 void case_flights(struct job *job);   /* many calls at once, deps that end in another order on every rank */

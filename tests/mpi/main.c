@@ -23,6 +23,8 @@ static const struct mpi_case {
 	{ "multi", case_multi, MPI_THREAD_MULTIPLE },       { "op", case_op, MPI_THREAD_MULTIPLE },
 	{ "starts", case_starts, MPI_THREAD_MULTIPLE },     { "few", case_starts_refused, MPI_THREAD_FUNNELED },
 	{ "lists", case_lists, MPI_THREAD_MULTIPLE },       { "keys", case_keys, MPI_THREAD_MULTIPLE },
+	{ "tags", case_tags, MPI_THREAD_MULTIPLE },         { "sequences", case_sequences, MPI_THREAD_MULTIPLE },
+	{ "order", case_order, MPI_THREAD_MULTIPLE },
 };
 
 static const struct mpi_case *find(const char *name)
