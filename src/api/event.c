@@ -35,14 +35,14 @@ static choir_status still_runs(const choir_event *event, int64_t waited_ms)
 {
 	struct choir_comm *comm = event->comm;
 	char text[RUN_TEXT_BYTES];
-	const char *called = "the event";
 	bool inside = comm_enter(comm);
 
+	event_say_name(event, text, sizeof text);
 	if (inside) {
-		called = engine_call_of(event, text, sizeof text);
+		engine_call_of(event, text, sizeof text);
 		comm_leave(comm);
 	}
-	return error_set(CHOIR_TIMEOUT, "rank %d: %s was not complete after %lld ms of waiting", comm->rank, called,
+	return error_set(CHOIR_TIMEOUT, "rank %d: %s was not complete after %lld ms of waiting", comm->rank, text,
 	                 (long long)waited_ms);
 }
 
@@ -54,11 +54,15 @@ choir_status choir_event_wait(choir_event *event, int64_t timeout_ms)
 	if (event_is_complete(event))
 		return outcome(event);
 	if (in_callback())
-		return error_set(CHOIR_WOULD_DEADLOCK,
-		                 "choir_event_wait inside a callback would keep what it waits for from ending");
+		return error_named(
+		    error_set(CHOIR_WOULD_DEADLOCK,
+		              "choir_event_wait inside a callback would keep what it waits for from ending"),
+		    event->name);
 	if (event->grouped_by == this_thread())
-		return error_set(CHOIR_WOULD_DEADLOCK, "choir_event_wait: the event's call is in a group of this "
-		                                       "thread that choir_group_end has not started");
+		return error_named(error_set(CHOIR_WOULD_DEADLOCK,
+		                             "choir_event_wait: the event's call is in a group of this thread that "
+		                             "choir_group_end has not started"),
+		                   event->name);
 	return progress_wait(event, timeout_ms) ? outcome(event) : still_runs(event, timeout_ms);
 }
 

@@ -111,6 +111,8 @@ static choir_status start_joined(const struct local_call *local, choir_event **e
 	choir_status st;
 
 	TRY(event_create(local->comms[0], &joined));
+	if (local->prepared.name != NULL)
+		event_set_name(joined, local->prepared.name);
 	st = start(local, joined);
 	if (st == CHOIR_SUCCESS && event_p == NULL)
 		st = choir_event_wait(joined, -1);

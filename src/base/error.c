@@ -32,20 +32,32 @@ choir_status error_prefix(choir_status status, const char *format, ...)
 	return error_set(status, "%s: %s", prefix, last_text);
 }
 
-/* Has the last error that name in quotes, or no more than so many bytes of it? */
-static bool names(const char *name, int most)
+/* Has the text that name in quotes, or no more than so many bytes of it? */
+static bool names(const char *text, const char *name, int most)
 {
 	char quoted[ERROR_TEXT_BYTES];
 
 	snprintf(quoted, sizeof quoted, "'%.*s'", most, name);
-	return strstr(last_text, quoted) != NULL;
+	return strstr(text, quoted) != NULL;
+}
+
+static bool lacks_name(const char *text, const char *name)
+{
+	return name != NULL && name[0] != '\0' && !names(text, name, CALL_NAME_BYTES - 1) &&
+	       !names(text, name, ERROR_TEXT_BYTES);
+}
+
+const char *error_text_named(const char *text, const char *name, char out[ERROR_TEXT_BYTES])
+{
+	if (!lacks_name(text, name))
+		return text;
+	snprintf(out, ERROR_TEXT_BYTES, "'%s': %s", name, text);
+	return out;
 }
 
 choir_status error_named(choir_status status, const char *name)
 {
-	if (status == CHOIR_SUCCESS || name == NULL || name[0] == '\0')
-		return status;
-	if (names(name, CALL_NAME_BYTES - 1) || names(name, ERROR_TEXT_BYTES))
+	if (status == CHOIR_SUCCESS || !lacks_name(last_text, name))
 		return status;
 	return error_prefix(status, "'%s'", name);
 }

@@ -29,6 +29,9 @@ enum { CALL_NAME_BYTES = 32 };
  * it; returns status.  SUCCESS, or name NULL or "": does nothing. */
 choir_status error_named(choir_status status, const char *name);
 
+/* error_text_named: the same of a sentence that is no thread's last error: the text, or what it has become in out. */
+const char *error_text_named(const char *text, const char *name, char out[ERROR_TEXT_BYTES]);
+
 /* error_no_memory: NO_MEMORY; what: the thing that needed the bytes, "a plan". */
 choir_status error_no_memory(const char *what, size_t bytes);
 

@@ -12,7 +12,7 @@ static choir_status copy_cl_deps(struct run *run, const choir_call *call, size_t
 		cl_int rc = call->cl_deps[i] != NULL ? clRetainEvent(call->cl_deps[i]) : CL_INVALID_EVENT;
 
 		if (rc != CL_SUCCESS)
-			return error_set(CHOIR_ARGUMENT, "%s: cl_deps[%zu] is not an event", run->name, i);
+			return error_set(CHOIR_ARGUMENT, "%s: cl_deps[%zu] is not an event", run_name(run), i);
 		run->deps.cl[run->deps.n_cl++] = call->cl_deps[i];
 	}
 	if (call->after != NULL) {
@@ -37,7 +37,7 @@ choir_status deps_take(struct run *run, const choir_call *call)
 		return error_no_memory("deps", call->n_deps * sizeof *run->deps.events);
 	for (size_t i = 0; i < call->n_deps; i++) {
 		if (call->deps[i] == NULL)
-			return error_set(CHOIR_ARGUMENT, "%s: deps[%zu] is null", run->name, i);
+			return error_set(CHOIR_ARGUMENT, "%s: deps[%zu] is null", run_name(run), i);
 		run->deps.events[run->deps.n_events++] = choir_event_retain(call->deps[i]);
 	}
 	return CHOIR_SUCCESS;

@@ -337,7 +337,7 @@ int64_t engine_awaited(struct choir_comm *comm)
 	return process;
 }
 
-const char *engine_call_of(const choir_event *event, char *text, size_t bytes)
+void engine_call_of(const choir_event *event, char *text, size_t bytes)
 {
 	enum { TRIES = 4 };
 	struct engine *engine = &event->comm->engine;
@@ -346,7 +346,7 @@ const char *engine_call_of(const choir_event *event, char *text, size_t bytes)
 
 	while (!engine_enter(engine)) {
 		if (tries++ == TRIES)
-			return "the event";
+			return;
 		wait_yield();
 	}
 	run = engine->closed ? NULL : engine->flight.all;
@@ -355,7 +355,6 @@ const char *engine_call_of(const choir_event *event, char *text, size_t bytes)
 	if (run != NULL)
 		run_call_text(run, text, bytes);
 	engine_leave(engine);
-	return run != NULL ? text : "the event";
 }
 
 bool engine_can_move(const struct choir_comm *comm)

@@ -62,9 +62,9 @@ bool engine_can_move(const struct choir_comm *comm);
  * flight waits for one thing. */
 int64_t engine_awaited(struct choir_comm *comm);
 
-/* engine_call_of: the call whose end the event tells, "allreduce #12 'gradients' (...)"; "the event" if the engine has
- * not taken it yet, or another thread drives for long. */
-const char *engine_call_of(const choir_event *event, char *text, size_t bytes);
+/* engine_call_of: the call whose end the event tells, "allreduce #12 'gradients' (...)"; leaves text as it is if the
+ * engine has not taken it yet, or another thread drives for long. */
+void engine_call_of(const choir_event *event, char *text, size_t bytes);
 
 /* engine_ring_at_ends: the end of each command of the device that is under way rings this process's doorbell; false if
  * one may not, or another thread drives. */

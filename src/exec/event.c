@@ -11,6 +11,7 @@
 #include "exec/executor.h"
 #include "exec/thread.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,6 +31,22 @@ choir_status event_create(struct choir_comm *comm, choir_event **out_p)
 	event->comm = comm_retain(comm);
 	*out_p = event;
 	return CHOIR_SUCCESS;
+}
+
+void event_set_name(choir_event *event, const char *name)
+{
+	size_t bytes = strnlen(name, CALL_NAME_BYTES - 1);
+
+	memcpy(event->name, name, bytes);
+	event->name[bytes] = '\0';
+}
+
+void event_say_name(const choir_event *event, char *text, size_t bytes)
+{
+	if (event->name[0] != '\0')
+		snprintf(text, bytes, "'%s'", event->name);
+	else
+		snprintf(text, bytes, "the event");
 }
 
 /* On a thread of the caller's, which may block. */
@@ -54,14 +71,20 @@ static void run_callback(struct event_callback *callback, choir_status status)
 	free(callback);
 }
 
+static void set_failure(choir_event *event, choir_status status, const char *text)
+{
+	char named[ERROR_TEXT_BYTES];
+
+	event->status = status;
+	if (text != NULL && text[0] != '\0') /* without memory the status stands alone */
+		event->error = strdup(error_text_named(text, event->name, named));
+}
+
 /* The first failure is the outcome.  True once no run is left. */
 static bool take_outcome(choir_event *event, choir_status status, const char *text)
 {
-	if (event->status == CHOIR_SUCCESS) {
-		event->status = status;
-		if (text != NULL && text[0] != '\0')
-			event->error = strdup(text); /* without memory the status stands alone */
-	}
+	if (event->status == CHOIR_SUCCESS && status != CHOIR_SUCCESS)
+		set_failure(event, status, text);
 	return --event->runs_left == 0;
 }
 
@@ -70,10 +93,8 @@ static void end_commit(choir_event *event)
 {
 	choir_status st = event->status == CHOIR_SUCCESS ? commit_write(event->commit) : CHOIR_SUCCESS;
 
-	if (st != CHOIR_SUCCESS) {
-		event->status = st;
-		event->error = strdup(error_text());
-	}
+	if (st != CHOIR_SUCCESS)
+		set_failure(event, st, error_text());
 	commit_give(event->commit);
 	event->commit = NULL;
 }

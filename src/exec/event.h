@@ -34,6 +34,7 @@ struct choir_event {
 	struct event_callback *callbacks;
 	void *result; /* kept for the caller (sparse), freed by free_result with the event */
 	void (*free_result)(void *);
+	char name[CALL_NAME_BYTES]; /* the caller's of the call, for sentences; set by the maker; "" = none */
 };
 
 /* event_create: one reference, running. */
@@ -48,6 +49,11 @@ choir_status event_add_callback(choir_event *event, choir_event_fn fn, void *ctx
 
 /* event_join: once `from` is complete, `into` is completed once (event_complete) with its outcome.  NO_MEMORY. */
 choir_status event_join(choir_event *into, choir_event *from);
+
+/* event_set_name: the caller's name of the call, cut off if it is too long.
+ * event_say_name: "'gradients'", or "the event" of a call without a name. */
+void event_set_name(choir_event *event, const char *name);
+void event_say_name(const choir_event *event, char *text, size_t bytes);
 
 static inline bool event_is_complete(const choir_event *event)
 {

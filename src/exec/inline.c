@@ -64,7 +64,7 @@ static choir_status bind(struct run *run, struct prepared *prepared, struct part
 
 	prepared_bind(run, prepared, part);
 	run->is_inline = true;
-	run->named = true; /* so that take_run replaces the name of the call before */
+	run_set_name(run, NULL, prepared->key.form->name);
 	if (part->in_order && part->operands == NULL)
 		st = operand_table_create(&part->operands);
 	if (part->in_order && st == CHOIR_SUCCESS) {

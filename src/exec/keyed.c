@@ -131,7 +131,7 @@ static choir_status add_call(struct keyed *keyed, const struct run *run, struct 
 		return error_set(CHOIR_ARGUMENT,
 		                 "%s: rank %d: %s: a call of key '%s' is under way: a key may come again once it is "
 		                 "complete",
-		                 run->comm->name, run->comm->rank, run->name, run->match_key);
+		                 run->comm->name, run->comm->rank, run_name(run), run->match_key);
 	if (call != NULL) {
 		*link = call->next;
 		call->next = *over;
@@ -169,7 +169,7 @@ choir_status keyed_hold(struct run *const *parts, size_t n)
 
 	if (first->match_key == NULL)
 		return error_set(CHOIR_ARGUMENT, "%s: rank %d: %s: calls on a keyed comm need a choir_call.key",
-		                 first->comm->name, first->comm->rank, first->name);
+		                 first->comm->name, first->comm->rank, run_name(first));
 	pthread_mutex_lock(&keyed->lock);
 	if (++keyed->n_made % SWEEP_EVERY == 0)
 		over = sweep(keyed);

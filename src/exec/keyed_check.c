@@ -186,7 +186,7 @@ static void describe(const struct choir_comm *comm, const struct keyed_call *cal
 
 	if (!call->said) {
 		snprintf(text, bytes, "%s: rank %d: %s: after %.1f s the key '%s' is not said to the others: %s",
-		         comm->name, comm->rank, run->name, ms / 1e3, call->text,
+		         comm->name, comm->rank, run_name(run), ms / 1e3, call->text,
 		         comm->keyed->n_said - comm->keyed->cursor < KEY_BOARD_ORDER
 		             ? "a rank of this node holds the table of keys"
 		             : "too many before it have not begun");
@@ -197,26 +197,26 @@ static void describe(const struct choir_comm *comm, const struct keyed_call *cal
 		    text, bytes,
 		    "%s: rank %d: %s: after %.1f s rank %d has not passed on that the key '%s', which all ranks have "
 		    "said, is next",
-		    comm->name, comm->rank, run->name, ms / 1e3, teller(comm), call->text);
+		    comm->name, comm->rank, run_name(run), ms / 1e3, teller(comm), call->text);
 		return;
 	}
 	if (!table_is_free) {
 		snprintf(text, bytes,
 		         "%s: rank %d: %s: after %.1f s the key '%s' is not next: a rank of this node holds the table "
 		         "of keys",
-		         comm->name, comm->rank, run->name, ms / 1e3, call->text);
+		         comm->name, comm->rank, run_name(run), ms / 1e3, call->text);
 		return;
 	}
 	if (teller_has_stopped(comm, call, now)) {
 		snprintf(text, bytes,
 		         "%s: rank %d: %s: after %.1f s rank %d has not passed on whether the key '%s' is next, and "
 		         "gives no sign",
-		         comm->name, comm->rank, run->name, ms / 1e3, teller(comm), call->text);
+		         comm->name, comm->rank, run_name(run), ms / 1e3, teller(comm), call->text);
 		return;
 	}
 	list_missing(comm, call, missing, sizeof missing);
 	snprintf(text, bytes, "%s: rank %d: %s: after %.1f s %s not made the call of key '%s'", comm->name, comm->rank,
-	         run->name, ms / 1e3, missing, call->text);
+	         run_name(run), ms / 1e3, missing, call->text);
 }
 
 /* Has this rank read the order of keys?  An entry that it has not read may begin the call. */
@@ -235,7 +235,7 @@ static choir_status say_left(struct choir_comm *comm, const struct keyed_call *c
 	choir_status st = gone != NULL ? gone_failure(gone, why, sizeof why) : CHOIR_PEER_DEAD;
 
 	snprintf(text, bytes, "%s: rank %d: %s waits for a call of key '%s' by rank %d, %s", comm->name, comm->rank,
-	         call->first->name, call->text, rank, why);
+	         run_name(call->first), call->text, rank, why);
 	return st;
 }
 

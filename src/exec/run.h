@@ -194,9 +194,9 @@ struct run {
 	struct segments_owner *list_owner; /* what keeps the cl_mems of a list; a reference */
 	cl_mem kept[RUN_KEPT];             /* the caller's buffers, retained until the end */
 	size_t n_kept;
-	char name[CALL_NAME_BYTES];
-	bool named;      /* by the caller */
-	char *match_key; /* choir_call.key; NULL = none */
+	const char *function; /* that was called, in constant text; event->name is the caller's name of the call */
+	bool named;           /* by the caller */
+	char *match_key;      /* choir_call.key; NULL = none */
 	struct run_deps deps;
 
 	/* its number: set under submission.lock at submission; after that the driver changes slot alone, the finisher
@@ -268,12 +268,16 @@ choir_status run_create(struct choir_comm *comm, struct run **out_p);
 /* run_keep: retains the buffer's cl_mem, if it is one, until the run is discarded; RUN_KEPT buffers at most. */
 choir_status run_keep(struct run *run, choir_buffer buffer);
 
-/* run_set_name: for sentences: the caller's name of the call, cut off if it is too long; else (NULL, or that itself)
- * the function's. */
+/* run_set_name: for sentences: the caller's name of the call, cut off if it is too long; NULL, or the function's
+ * itself: none.  run_caller_name: that, "" = none.  run_name: that, else the function's. */
 void run_set_name(struct run *run, const char *name, const char *function);
 static inline const char *run_caller_name(const struct run *run)
 {
-	return run->named ? run->name : "";
+	return run->event->name;
+}
+static inline const char *run_name(const struct run *run)
+{
+	return run->named ? run->event->name : run->function;
 }
 
 /* run_set_call: takes from the call its name (else the function's), deadline, key and deps. */

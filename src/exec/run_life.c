@@ -61,7 +61,7 @@ choir_status run_keep(struct run *run, choir_buffer buffer)
 	cl_mem kept = NULL;
 
 	if (run->n_kept == RUN_KEPT)
-		return error_set(CHOIR_UNSUPPORTED, "%s: a call keeps %d buffers at most", run->name, RUN_KEPT);
+		return error_set(CHOIR_UNSUPPORTED, "%s: a call keeps %d buffers at most", run_name(run), RUN_KEPT);
 	TRY(dev_keep(buffer, &kept));
 	if (kept != NULL)
 		run->kept[run->n_kept++] = kept;
@@ -70,19 +70,19 @@ choir_status run_keep(struct run *run, choir_buffer buffer)
 
 void run_set_name(struct run *run, const char *name, const char *function)
 {
-	const char *text = name != NULL ? name : function;
-	size_t bytes = strnlen(text, sizeof run->name - 1);
+	bool named = name != NULL && name != function && name[0] != '\0';
 
-	memcpy(run->name, text, bytes);
-	run->name[bytes] = '\0';
-	run->named = name != NULL && name != function;
+	if (named || run->named)
+		event_set_name(run->event, named ? name : "");
+	run->named = named;
+	run->function = function;
 }
 
 static choir_status take_key(struct run *run, const char *key)
 {
 	if (run->comm->keyed == NULL || run->bound.pair)
 		return error_set(CHOIR_ARGUMENT, "%s: %s: the call has the key '%s', but %s", run->comm->name,
-		                 run->name, key,
+		                 run_name(run), key,
 		                 run->bound.pair ? "sends and receives match by their order"
 		                                 : "the comm is not keyed (choir_comm_config.keyed)");
 	run->match_key = strdup(key);

@@ -107,7 +107,7 @@ static choir_status why_refused(struct run *const *parts, bool numbers_used_up)
 		st = error_set(CHOIR_UNSUPPORTED, "%s: it has made 2^40 calls, as many as a comm can make", comm->name);
 	else if (st == CHOIR_SUCCESS)
 		st = error_set(CHOIR_ABORTED, "%s: rank %d: %s: the comm has been destroyed", comm->name, comm->rank,
-		               parts[0]->name);
+		               run_name(parts[0]));
 	return st;
 }
 

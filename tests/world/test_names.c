@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* choir_call.name stands in every sentence about that call, whatever kind of call it is and whatever goes wrong. */
 #include "base/wait.h"
-#include "exec/run.h"
+#include "exec/engine.h"
 #include "world/gate.h"
 
 #include <choir/topk.h>
@@ -360,8 +360,9 @@ static void wait_briefly(struct world *world, int rank, choir_comm *comm, void *
 
 	if (rank == 0 && OK((*(call_fn *)fn)(comm, b, &call, &event))) {
 		do
-			SAYS(choir_event_wait(event, 10), CHOIR_TIMEOUT, "rank 0: | was not complete after 10 ms");
-		while (strstr(choir_last_error(), "the event") != NULL && ++tries < 100);
+			SAYS(choir_event_wait(event, 10), CHOIR_TIMEOUT,
+			     "rank 0: |'gradients'| was not complete after 10 ms");
+		while (strstr(choir_last_error(), "#") == NULL && ++tries < 100);
 		CHECK(says(choir_last_error(), "#|'gradients' ("));
 		line_up();
 		OK(choir_event_wait(event, -1));
@@ -380,6 +381,65 @@ static void test_short_wait(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof waited / sizeof *waited; i++)
 		line_up_run(2, 0, 20000, wait_briefly, &waited[i]);
+}
+
+/* A thread that another one keeps from driving knows the name all the same, and so does one whose call stands in an
+ * open group. */
+static void wait_beside(struct world *world, int rank, choir_comm *comm, void *unused)
+{
+	struct buffers *b = calloc(1, sizeof *b);
+	choir_call call = named();
+	choir_event *event = NULL;
+
+	(void)unused;
+	if (rank == 0) {
+		OK(choir_group_begin());
+		OK(allreduce(comm, b, &call, &event));
+		SAYS(choir_event_wait(event, 0), CHOIR_WOULD_DEADLOCK, "'gradients'|choir_group_end has not started");
+		OK(choir_group_end());
+		while (!engine_enter(&comm->engine))
+			sched_yield();
+		SAYS(choir_event_wait(event, 0), CHOIR_TIMEOUT, "rank 0: 'gradients' was not complete after 0 ms");
+		engine_leave(&comm->engine);
+	}
+	line_up();
+	if (rank == 1)
+		OK(allreduce(comm, b, &call, &event));
+	OK(choir_event_wait(event, -1));
+	choir_event_release(event);
+	free(b);
+}
+
+static void test_wait_beside(void **state)
+{
+	(void)state;
+	line_up_run(2, 0, 20000, wait_beside, NULL);
+}
+
+/* The comm fails for another reason while the call is in flight: its event says so, with its name. */
+static void fail_beside(struct world *world, int rank, choir_comm *comm, void *fn)
+{
+	struct buffers *b = calloc(1, sizeof *b);
+	choir_call call = named();
+	choir_event *event = NULL;
+
+	if (rank == 0 && OK((*(call_fn *)fn)(comm, b, &call, &event))) {
+		OK(choir_comm_abort(comm));
+		SAYS(choir_event_wait(event, -1), CHOIR_ABORTED, "'gradients'|aborted");
+		CHECK(says(choir_event_error(event), "'gradients'|aborted"));
+		choir_event_release(event);
+	}
+	line_up();
+	free(b);
+}
+
+static void test_fail_beside(void **state)
+{
+	static call_fn waiting[] = { allreduce, allgatherv, alltoallv, list, recv, sendrecv, sparse, kept };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof waiting / sizeof *waiting; i++)
+		line_up_run(2, 0, 20000, fail_beside, &waiting[i]);
 }
 
 /* --- a call that was made before, executed by the caller's thread --- */
@@ -492,6 +552,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_late),           cmocka_unit_test(test_mismatch),
 		cmocka_unit_test(test_refused),        cmocka_unit_test(test_short_wait),
+		cmocka_unit_test(test_wait_beside),    cmocka_unit_test(test_fail_beside),
 		cmocka_unit_test(test_inline_failure), cmocka_unit_test(test_would_deadlock),
 		cmocka_unit_test(test_idle_sibling)
 	};

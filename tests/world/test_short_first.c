@@ -29,7 +29,7 @@ bool __wrap_run_advance(struct run *run);
 
 bool __wrap_run_advance(struct run *run)
 {
-	bool is_long = strcmp(run->name, "long") == 0, is_short = strcmp(run->name, "short") == 0;
+	bool is_long = strcmp(run_name(run), "long") == 0, is_short = strcmp(run_name(run), "short") == 0;
 	bool moved = __real_run_advance(run);
 
 	if (is_long)
