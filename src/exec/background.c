@@ -68,14 +68,15 @@ bool background_is_over(unsigned life)
 	return atomic_load(&background.life) != life;
 }
 
-bool background_rest(unsigned life, bool (*has_work)(void))
+bool background_rest(unsigned life, int64_t (*rest_ms)(void))
 {
-	bool over;
+	bool over, rested = false;
+	int64_t ms;
 
 	comm_list_lock();
 	atomic_fetch_add(&background.resting, 1);
-	while (!(over = background_is_over(life)) && !has_work())
-		comm_list_wait(&background.work);
+	while (!(over = background_is_over(life)) && !rested && (ms = rest_ms()) != 0)
+		rested = comm_list_wait(&background.work, ms);
 	atomic_fetch_sub(&background.resting, 1);
 	comm_list_unlock();
 	return !over;

@@ -179,7 +179,7 @@ static bool check_run(struct run *run, int64_t now)
 
 static bool may_check(const struct run *run)
 {
-	return run->state != RUN_ENDED && run->state != RUN_JOB && !comm_has_failed(run->comm);
+	return run->state != RUN_ENDED && !comm_has_failed(run->comm);
 }
 
 /* Checks the eligible runs, and then some of all, in turn: the deadline of a call begins when its deps are complete,

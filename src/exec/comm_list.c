@@ -2,6 +2,10 @@
 #include "exec/comm_list.h"
 
 #include "base/fork.h"
+#include "base/wait.h"
+
+#include <errno.h>
+#include <time.h>
 
 enum { IDLE_LOOKS = 16 };
 
@@ -33,9 +37,15 @@ void comm_list_unlock(void)
 	pthread_mutex_unlock(&comms.lock);
 }
 
-void comm_list_wait(pthread_cond_t *cond)
+bool comm_list_wait(pthread_cond_t *cond, int64_t ms)
 {
+	int64_t end = wait_end_ns(ms);
+	struct timespec until = { .tv_sec = end / 1000000000, .tv_nsec = end % 1000000000 };
+
+	if (ms >= 0)
+		return pthread_cond_clockwait(cond, &comms.lock, CLOCK_MONOTONIC, &until) == ETIMEDOUT;
 	pthread_cond_wait(cond, &comms.lock);
+	return false;
 }
 
 struct choir_comm *comm_list_first(void)

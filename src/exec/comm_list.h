@@ -12,11 +12,11 @@
 
 /* comm_list_lock, comm_list_unlock: held for a walk along the list, and by the background thread before it rests.
  * comm_list_trylock: false: another thread holds it.
- * comm_list_wait: pthread_cond_wait with that lock. */
+ * comm_list_wait: waits for the condition with that lock, -1: for ever.  True: the time has passed. */
 void comm_list_lock(void);
 bool comm_list_trylock(void);
 void comm_list_unlock(void);
-void comm_list_wait(pthread_cond_t *cond);
+bool comm_list_wait(pthread_cond_t *cond, int64_t ms);
 
 /* Under the lock.  comm_list_first: all comms, linked by listing.next; NULL: there are none.
  * comm_list_add, comm_list_remove: without a reference; removing one that is not there is silent. */

@@ -217,7 +217,9 @@ static bool pass_on(const struct due_job *due, bool to_worker)
 
 void engine_do_job(const struct due_job *due, bool in_background)
 {
-	if ((due->is_callback || in_background) && pass_on(due, !due->is_callback))
+	if (due->is_callback && pass_on(due, false))
+		return;
+	if (in_background && pass_on(due, true))
 		return;
 	do_job(due);
 }

@@ -44,7 +44,7 @@ bool engine_drive(struct choir_comm *comm, bool always, struct due_job *due_p);
 /* engine_listen: looks for messages, unless another thread drives.  Between comm_enter and comm_leave. */
 void engine_listen(struct choir_comm *comm);
 
-/* engine_do_job: the caller's executor does a callback, if there is one; in_background: the worker does other jobs. */
+/* engine_do_job: the caller's executor does a callback, if there is one; in_background: the worker does all others. */
 void engine_do_job(const struct due_job *due, bool in_background);
 
 /* engine_jobs_are_passed_on: does a thread that drives nothing do a job?  Then there is work to wait for, also where no

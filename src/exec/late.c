@@ -124,6 +124,15 @@ static void say_other_tag(struct run *run, char *text, size_t bytes)
 		snprintf(text, bytes, "; a message from it with tag %u waits for a recv", (unsigned)tag);
 }
 
+/* In a job a run waits for no rank: the others wait for this one. */
+static void say_job(const struct run *run, const char *called, double seconds, char *text, size_t bytes)
+{
+	const struct choir_comm *comm = run->comm;
+
+	snprintf(text, bytes, "%s: rank %d: %s is not done after %.1f s: %s of rank %d has not ended", comm->name,
+	         comm->rank, called, seconds, run->script.is_callback ? "a callback" : "the work", comm->rank);
+}
+
 void late_say(struct run *run, int64_t now, double seconds, char *text, size_t bytes)
 {
 	struct choir_comm *comm = run->comm;
@@ -131,6 +140,10 @@ void late_say(struct run *run, int64_t now, double seconds, char *text, size_t b
 	int culprit = find_culprit(run, now);
 
 	run_call_text(run, called, sizeof called);
+	if (run->state == RUN_JOB) {
+		say_job(run, called, seconds, text, bytes);
+		return;
+	}
 	if (culprit < 0) {
 		snprintf(text, bytes, "%s: rank %d: %s is not done after %.1f s, and no rank is late: the device is",
 		         comm->name, comm->rank, called, seconds);

@@ -14,7 +14,12 @@
  * locked instructions, each a full fence there.  On arm64 a store, even of a sequentially consistent kind, may pass a
  * later load that is not: both would find the other still there, and nobody would drive the call.  The background
  * thread needs no fence: it rests under comm_list_lock, which a thread that finds no driver takes before it looks
- * whether that thread rests. */
+ * whether that thread rests.
+ *
+ * Note [watched jobs].  A thread that waits may do a job, and be the only one that looked at the clock.  So the
+ * background thread does so for as long as the job lasts, in turns of CHECK_MS, and fails the comm at the deadline.
+ * The first job wakes it; it rests for good once a turn has passed in which no job began, so jobs that follow each
+ * other wake it once.  Jobs that are passed on are work that it waits for anyway. */
 #include "exec/progress.h"
 
 #include "base/fork.h"
@@ -27,7 +32,8 @@
 #include "exec/worker.h"
 
 enum {
-	CHECK_NS = 20 * 1000 * 1000,
+	CHECK_MS = 20,
+	CHECK_NS = CHECK_MS * 1000 * 1000,
 	CHECK_SHARE = 16,  /* the slow check takes no more than one part of so many of the time */
 	OTHERS_EVERY = 16, /* rounds between looks at this comm's messages, idle ones between looks at other comms */
 	CLOCK_EVERY = 64,  /* rounds between looks at the clock */
@@ -48,14 +54,52 @@ static void leave_waiters(void)
 		(void)progress_kick();
 }
 
+static void drive_in_background(unsigned life);
+
+/* Of threads that wait: see Note [watched jobs]. */
+static struct {
+	_Atomic int under_way;
+	_Atomic unsigned begun;
+	_Atomic bool watched;
+	unsigned seen; /* that the background thread knows to have begun; under comm_list_lock */
+} jobs;
+
+/* Without a background thread nobody looks at the clock until the job is over. */
+static void begin_job(void)
+{
+	bool rested;
+
+	atomic_fetch_add(&jobs.under_way, 1);
+	atomic_fetch_add(&jobs.begun, 1);
+	if (!atomic_exchange(&jobs.watched, true) && background_wake(drive_in_background, &rested) != CHOIR_SUCCESS)
+		atomic_store(&jobs.watched, false);
+}
+
+/* Under comm_list_lock.  Whoever begins a job after the look at under_way finds that it is not watched. */
+static bool watch_jobs(void)
+{
+	unsigned begun = atomic_load(&jobs.begun);
+	bool more = begun != jobs.seen;
+
+	jobs.seen = begun;
+	atomic_store(&jobs.watched, more);
+	if (!more && atomic_load(&jobs.under_way) > 0)
+		atomic_store(&jobs.watched, more = true);
+	return more;
+}
+
 /* The thread drives nothing during the job. */
 static void do_job_outside(const struct due_job *due)
 {
-	if (waiting)
-		leave_waiters();
-	engine_do_job(due, !waiting);
-	if (waiting)
-		atomic_fetch_add(&waiters, 1);
+	if (!waiting) {
+		engine_do_job(due, true);
+		return;
+	}
+	leave_waiters();
+	begin_job();
+	engine_do_job(due, false);
+	atomic_fetch_sub(&jobs.under_way, 1);
+	atomic_fetch_add(&waiters, 1);
 }
 
 static bool drive(struct choir_comm *comm, bool messages)
@@ -268,16 +312,19 @@ void progress_end_calls(struct choir_comm *comm)
 /* --- what nobody waits for --- */
 
 /* Under comm_list_lock. */
-static bool has_work_alone(void)
+static int64_t rest_ms(void)
 {
-	return pending_any() && atomic_load(&waiters) == 0;
+	if (pending_any() && atomic_load(&waiters) == 0)
+		return 0;
+	return watch_jobs() ? CHECK_MS : -1;
 }
 
 static void drive_in_background(unsigned life)
 {
-	while (background_rest(life, has_work_alone)) {
+	while (background_rest(life, rest_ms)) {
 		struct wait idle = { 0 };
 
+		check_if_due(wait_now_ns());
 		for (unsigned round = 0;; round++) {
 			struct wait_for why = { .polled = false };
 			bool moved = drive_all_but(NULL);
@@ -311,6 +358,8 @@ choir_status progress_kick(void)
 static void forked(void)
 {
 	atomic_store(&waiters, 0);
+	atomic_store(&jobs.under_way, 0);
+	atomic_store(&jobs.watched, false);
 	engine_forget_jobs();
 }
 
@@ -334,6 +383,8 @@ void progress_remove(struct choir_comm *comm)
 	comm_list_lock();
 	comm_list_remove(comm);
 	last = comm_list_first() == NULL;
+	if (last) /* the background thread ends */
+		atomic_store(&jobs.watched, false);
 	join = last && background_end(&thread);
 	comm_list_unlock();
 	bell_ring(bell_mine());

@@ -95,7 +95,7 @@ void worker_end(void)
 	bool join;
 
 	pthread_mutex_lock(&worker.lock);
-	join = worker.started && !worker.ends;
+	join = worker.started && !worker.ends && !pthread_equal(pthread_self(), worker.thread);
 	worker.ends |= join;
 	pthread_cond_signal(&worker.due);
 	pthread_mutex_unlock(&worker.lock);

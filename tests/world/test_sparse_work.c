@@ -92,6 +92,7 @@ struct call {
 	int32_t send_ind[PAIRS], recv_ind[PAIRS];
 	float send_val[PAIRS * WIDTH], recv_val[PAIRS * WIDTH];
 	size_t ind_count, val_count;
+	int64_t deadline_ms; /* 0 = the comm's */
 	choir_event *event;
 	choir_status status;
 };
@@ -101,6 +102,7 @@ static choir_status start_with(struct call *call, choir_comm *comm, int copies, 
 	choir_call given = CHOIR_CALL_INIT;
 
 	given.options = options;
+	given.deadline_ms = call->deadline_ms;
 	call->comm = comm;
 	call->ind_count = PAIRS;
 	call->val_count = PAIRS * WIDTH;
@@ -329,6 +331,49 @@ static void test_plans_are_let_go(void **state)
 	end();
 }
 
+/* A job of rank 0 outlasts its call's deadline, 200 ms: the comm fails then, and not with the end of the job, which
+ * uses the caller's memory: until it has returned the call is not over.  Rank 1, whose own deadline is far, learns it.
+ */
+static void job_is_late(bool blocking)
+{
+	const struct timespec ms = { .tv_nsec = 1000000 };
+	pthread_t thread;
+	int done = 1;
+
+	begin(60000);
+	calls[0].deadline_ms = 200;
+	calls[0].comm = world.comms[0];
+	if (blocking) /* its thread does the job, and nobody waits; else the worker does it */
+		assert_int_equal(pthread_create(&thread, NULL, call_and_wait, &calls[0]), 0);
+	else
+		assert_int_equal(start(&calls[0], world.comms[0], true), CHOIR_SUCCESS);
+	sem_wait(&entered);
+	for (int i = 0; i < MOST_MS && choir_comm_status(world.comms[1]) == CHOIR_SUCCESS; i++)
+		nanosleep(&ms, NULL);
+	assert_int_equal(choir_comm_status(world.comms[1]), CHOIR_TIMEOUT);
+	assert_int_equal(start(&calls[1], world.comms[1], false), CHOIR_TIMEOUT);
+	assert_true(says(choir_last_error(), "rank 0: sparse_allreduce #0|the work of rank 0 has not ended"));
+	if (!blocking) {
+		assert_int_equal(choir_event_test(calls[0].event, &done), CHOIR_SUCCESS);
+		assert_false(done);
+	}
+	sem_post(&opened);
+	if (blocking)
+		pthread_join(thread, NULL);
+	else
+		calls[0].status = choir_event_wait(calls[0].event, -1);
+	assert_int_equal(calls[0].status, CHOIR_TIMEOUT);
+	calls[0].deadline_ms = 0;
+	end();
+}
+
+static void test_job_is_late(void **state)
+{
+	(void)state;
+	job_is_late(false);
+	job_is_late(true);
+}
+
 static void *destroy(void *comm)
 {
 	(void)choir_comm_destroy(comm);
@@ -372,7 +417,7 @@ int main(void)
 		cmocka_unit_test(test_waiter_goes_on),        cmocka_unit_test(test_nobody_waits),
 		cmocka_unit_test(test_background_takes_over), cmocka_unit_test(test_messages_leave),
 		cmocka_unit_test(test_plans_are_let_go),      cmocka_unit_test(test_abort_waits),
-		cmocka_unit_test(test_destroy_waits),
+		cmocka_unit_test(test_destroy_waits),         cmocka_unit_test(test_job_is_late),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, drop);
