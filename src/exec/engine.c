@@ -342,6 +342,7 @@ int64_t engine_awaited(struct choir_comm *comm)
 void engine_call_of(const choir_event *event, char *text, size_t bytes)
 {
 	enum { TRIES = 4 };
+	struct submission *submission = &event->comm->submission;
 	struct engine *engine = &event->comm->engine;
 	const struct run *run;
 	int tries = 0;
@@ -351,9 +352,10 @@ void engine_call_of(const choir_event *event, char *text, size_t bytes)
 			return;
 		wait_yield();
 	}
-	run = engine->closed ? NULL : engine->flight.all;
-	while (run != NULL && run->event != event)
-		run = run->next;
+	pthread_mutex_lock(&submission->lock); /* a run that is refused leaves its event under it */
+	run = engine->closed ? NULL : event->run;
+	run = run != NULL && flight_has(run) ? run : NULL;
+	pthread_mutex_unlock(&submission->lock);
 	if (run != NULL)
 		run_call_text(run, text, bytes);
 	engine_leave(engine);

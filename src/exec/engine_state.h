@@ -56,6 +56,7 @@ struct run_queue {
 struct flight {
 	struct run *all, **all_end;           /* in order of submission: walked by slow checks only */
 	struct run *to_check;                 /* the slow check goes on with that one; NULL = with the first */
+	struct run *may_be_in_deps;           /* no collective before it waits for its deps; NULL = none does */
 	struct run *eligible, **eligible_end; /* those of them that every drive advances */
 	struct run_queue *queues;             /* [n_queues] by enum queue_number in flight.h */
 	size_t n_queues;

@@ -24,8 +24,11 @@ struct choir_event {
 	_Atomic bool complete; /* the fields below are final once it is set (release / acquire) */
 	int runs_left;         /* that have not ended; under lock once they are submitted */
 	choir_status status;
-	char *error;                   /* NULL = no sentence */
-	struct choir_comm *comm;       /* a reference: who waits drives it */
+	char *error;             /* NULL = no sentence */
+	struct choir_comm *comm; /* a reference: who waits drives it */
+	/* the first of its runs that are left, for sentences; set by the maker, then changed by the driver, or under
+	 * submission.lock if the run is refused; read with both (engine_call_of).  NULL = none */
+	struct run *run;
 	const char *_Atomic algorithm; /* constant text; a script's is known late */
 	_Atomic uint64_t wire_bytes;
 	_Atomic uint64_t grouped_by; /* the thread that holds its call back in an open group, 0 = none */

@@ -4,7 +4,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
-enum { PAIR_ELIGIBLE = 16, TAGGED_ELIGIBLE = 256 };
+enum { PAIR_ELIGIBLE = 16, TAGGED_ELIGIBLE = 256, ALONE_ELIGIBLE = 256 };
 
 choir_status flight_init(struct flight *flight, int n_ranks)
 {
@@ -56,7 +56,7 @@ static void make_next_eligible(struct flight *flight, struct run_queue *queue)
 {
 	static const int most[] = { [QUEUE_COLLECTIVES] = COMM_LANES,
 		                    [QUEUE_TAGGED] = TAGGED_ELIGIBLE,
-		                    [QUEUE_ALONE] = INT_MAX,
+		                    [QUEUE_ALONE] = ALONE_ELIGIBLE,
 		                    [QUEUE_PAIRS] = PAIR_ELIGIBLE };
 	size_t number = (size_t)(queue - flight->queues);
 
@@ -71,6 +71,8 @@ void flight_add(struct flight *flight, struct run *run)
 	run->link = flight->all_end;
 	*flight->all_end = run;
 	flight->all_end = &run->next;
+	if (flight->may_be_in_deps == NULL)
+		flight->may_be_in_deps = run;
 	if (queue->first == NULL)
 		queue->first = run;
 	else
@@ -85,6 +87,16 @@ void flight_make_all_eligible(struct flight *flight)
 		make_eligible(flight, &flight->queues[i], INT_MAX);
 }
 
+/* Advances a queued run.  True: it is to be advanced by every drive from now on.  The script of a call of this rank
+ * only waits for the call's deps: it moves when they are complete. */
+static bool has_more_to_do(struct run *run, bool (*advance)(struct run *run))
+{
+	bool asked = run->state != RUN_DEPS, moved = advance(run);
+
+	return run->state == RUN_ENDED || run->board.paused ||
+	       (run->bound.alone && (run->state == RUN_JOB || (moved && asked)));
+}
+
 void flight_advance_queued(struct flight *flight, size_t number, bool (*advance)(struct run *run))
 {
 	struct run_queue *queue = &flight->queues[number];
@@ -94,8 +106,7 @@ void flight_advance_queued(struct flight *flight, size_t number, bool (*advance)
 	while (*link != NULL) {
 		struct run *run = *link;
 
-		(void)advance(run);
-		if (run->state != RUN_ENDED && !run->board.paused) {
+		if (!has_more_to_do(run, advance)) {
 			queue->last = run;
 			link = &run->next_eligible;
 			continue;
@@ -124,11 +135,23 @@ struct run *flight_find_job(const struct flight *flight)
 	return NULL;
 }
 
+/* The next part of its call, if one is left, stands for the event. */
+static void leave_event(const struct run *run)
+{
+	choir_event *event = run->event;
+
+	if (event->run == run)
+		event->run = run->next != NULL && run->next->event == event ? run->next : NULL;
+}
+
 static void take_out(struct flight *flight, struct run *run)
 {
 	*run->link = run->next;
 	if (flight->to_check == run)
 		flight->to_check = run->next;
+	if (flight->may_be_in_deps == run)
+		flight->may_be_in_deps = run->next;
+	leave_event(run);
 	if (run->next != NULL)
 		run->next->link = run->link;
 	else

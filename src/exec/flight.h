@@ -7,7 +7,8 @@
  * `eligible`, and when one of them ends the next one becomes eligible.  No collective behind the first COMM_LANES may
  * enter its lane.  A pair's run may overtake the one before it, when that waits for its deps: one that is further
  * behind than PAIR_ELIGIBLE is advanced by the slow check (flight_advance_queued), and becomes eligible when it has
- * ended or has more to do at once. */
+ * ended or has more to do at once.  Calls of this rank only match nothing, so any of them may move first: one behind
+ * ALONE_ELIGIBLE others becomes eligible when the slow check finds its deps complete. */
 #ifndef EXEC_FLIGHT_H
 #define EXEC_FLIGHT_H
 
@@ -25,6 +26,12 @@ void flight_fini(struct flight *flight);
 
 /* flight_add: the run, which has its number, is in flight from here on. */
 void flight_add(struct flight *flight, struct run *run);
+
+/* flight_has: is the run in flight?  Also of one that has not been added yet. */
+static inline bool flight_has(const struct run *run)
+{
+	return run->link != NULL;
+}
 
 /* flight_make_all_eligible: all runs become eligible: they are about to end. */
 void flight_make_all_eligible(struct flight *flight);

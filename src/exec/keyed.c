@@ -246,6 +246,7 @@ static void take_failed(struct choir_comm *comm, struct run **ended)
 		for (struct keyed_call *call = keyed->buckets[b]; call != NULL; call = call->next) {
 			if (call->first == NULL)
 				continue;
+			call->event->run = NULL;
 			for (struct run *run = call->first; run != NULL; run = run->next) {
 				run->status = (choir_status)atomic_load(&comm->failure.status);
 				run->text = strdup(comm->failure.text);

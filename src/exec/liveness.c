@@ -169,15 +169,19 @@ bool liveness_ask_is_due(int64_t *next_ms, int64_t ms, int64_t deadline_ms)
 	return true;
 }
 
-/* All calls below it have started here. */
+static bool waits_for_deps(const struct run *run)
+{
+	return run->state == RUN_DEPS && !run->bound.pair && !run->bound.alone;
+}
+
+/* All calls below it have started here.  Each run is passed once, however often signs are given. */
 static uint64_t started(struct choir_comm *comm)
 {
-	uint64_t first = comm->submission.next_seq;
+	struct run **first = &comm->engine.flight.may_be_in_deps;
 
-	for (const struct run *run = comm->engine.flight.all; run != NULL; run = run->next)
-		if (!run->bound.pair && !run->bound.alone && run->state == RUN_DEPS && run->seq < first)
-			first = run->seq;
-	return first;
+	while (*first != NULL && !waits_for_deps(*first))
+		*first = (*first)->next;
+	return *first != NULL ? (*first)->seq : comm->submission.next_seq;
 }
 
 /* Does the rank wait now, here or in another comm?  Else its last word is about a call which is over. */

@@ -52,6 +52,7 @@ choir_status run_create(struct choir_comm *comm, struct run **out_p)
 		free(run);
 		return st;
 	}
+	run->event->run = run;
 	*out_p = run;
 	return CHOIR_SUCCESS;
 }

@@ -91,6 +91,11 @@ bool submit_number(struct run *const *runs, int n)
 /* The call ends before it has begun. */
 static choir_status end(struct run *const *parts, size_t n, choir_status st)
 {
+	struct submission *submission = &parts[0]->comm->submission;
+
+	pthread_mutex_lock(&submission->lock);
+	parts[0]->event->run = NULL;
+	pthread_mutex_unlock(&submission->lock);
 	for (size_t i = 0; i < n; i++) {
 		event_complete(parts[i]->event, st, error_text());
 		run_discard(parts[i]);

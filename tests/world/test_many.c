@@ -3,10 +3,13 @@
  * more than it needs to wait, and calls that overtake others still end. */
 #include "exec/check.h"
 #include "exec/engine.h"
+#include "exec/liveness.h"
 #include "exec/steps.h"
 #include "world/gate.h"
 
+#include <choir/pairs.h>
 #include <limits.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -173,6 +176,136 @@ static void many_messages(struct world *world, int rank, choir_comm *comm, void 
 		CHECK(numbers[k] == k);
 	free(events);
 	free(numbers);
+}
+
+/* --- what a wait and a sign look at --- */
+
+choir_status __real_comm_send(choir_comm *comm, int rank, struct wire_header *header, const void *payload,
+                              size_t bytes);
+choir_status __wrap_comm_send(choir_comm *comm, int rank, struct wire_header *header, const void *payload,
+                              size_t bytes);
+static _Atomic uint64_t last_here; /* how many calls the last answer said to have started */
+
+choir_status __wrap_comm_send(choir_comm *comm, int rank, struct wire_header *header, const void *payload, size_t bytes)
+{
+	if (header->kind == WIRE_HERE)
+		atomic_store(&last_here, header->key);
+	return __real_comm_send(comm, rank, header, payload, bytes);
+}
+
+static void take_engine(choir_comm *comm)
+{
+	while (!engine_enter(&comm->engine))
+		sched_yield();
+}
+
+/* The calls in flight behind the first one are out of reach for a walk from there on. */
+static struct run *cut(choir_comm *comm)
+{
+	struct run *rest;
+
+	take_engine(comm);
+	rest = comm->engine.flight.all->next;
+	comm->engine.flight.all->next = NULL;
+	engine_leave(&comm->engine);
+	return rest;
+}
+
+static void join(choir_comm *comm, struct run *rest)
+{
+	take_engine(comm);
+	comm->engine.flight.all->next = rest;
+	engine_leave(&comm->engine);
+}
+
+static uint64_t told_as_started(choir_comm *comm)
+{
+	take_engine(comm);
+	atomic_store(&comm->liveness.ranks[1].asked, true);
+	atomic_store(&comm->liveness.any_asked, true);
+	liveness_answer(comm);
+	engine_leave(&comm->engine);
+	return atomic_load(&last_here);
+}
+
+static bool all_but_the_last_have_started(choir_comm *comm)
+{
+	for (int i = 0; i < 1000 && told_as_started(comm) < CALLS - 1; i++)
+		check_in_flight(comm);
+	return told_as_started(comm) == CALLS - 1;
+}
+
+/* Rank 1 makes its calls last.  The last call of rank 0 waits for its deps, and all before it for rank 1. */
+static void idle_calls(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	choir_event **events = calloc(CALLS, sizeof(choir_event *));
+	int one = 1, *sums = calloc(CALLS, sizeof *sums);
+	cl_event gate = gate_make(choir_device_context(world->device));
+	choir_call call = CHOIR_CALL_INIT;
+	struct run *rest;
+
+	(void)arg;
+	call.cl_deps = &gate;
+	for (int turn = 0; turn < 2; turn++) {
+		for (int k = 0; k < CALLS && rank == turn; k++) {
+			call.n_cl_deps = rank == 0 && k == CALLS - 1;
+			OK(choir_allreduce(comm, choir_host(&one), choir_host(&sums[k]), 1, CHOIR_I32, CHOIR_OP_SUM,
+			                   &call, &events[k]));
+		}
+		if (rank == 0 && turn == 0) {
+			IS(choir_event_wait(events[CALLS - 1], 0), CHOIR_TIMEOUT); /* it takes them all */
+			CHECK(all_but_the_last_have_started(comm));
+			rest = cut(comm);
+			SAYS(choir_event_wait(events[CALLS - 1], 0), CHOIR_TIMEOUT, "allreduce #4095 (");
+			CHECK(told_as_started(comm) == CALLS - 1);
+			join(comm, rest);
+			gate_open(gate, CL_COMPLETE);
+		}
+		line_up();
+	}
+	land(world, rank, events);
+	for (int k = 0; k < CALLS; k++)
+		CHECK(sums[k] == 2);
+	clReleaseEvent(gate);
+	free(events);
+	free(sums);
+}
+
+static void test_idle(void **state)
+{
+	(void)state;
+	line_up_run(2, 1, 60000, idle_calls, NULL);
+}
+
+/* Calls on one device that wait for a gate, and one behind them that does not. */
+static void test_alone(void **state)
+{
+	enum { ALONE = 1500, MOST_ALONE = 256 + 1 };
+	choir_event **events = calloc(ALONE + 1, sizeof(choir_event *));
+	cl_event gate = gate_make(choir_device_context(world_device()));
+	choir_call call = CHOIR_CALL_INIT;
+	int32_t row = 1, from[2] = { 5, 6 }, *to = calloc(ALONE + 1, sizeof *to);
+
+	(void)state;
+	call.cl_deps = &gate;
+	atomic_store(&most_looks, 0);
+	for (int k = 0; k <= ALONE; k++) {
+		call.n_cl_deps = k < ALONE;
+		assert_int_equal(choir_gather_rows(world_device(), choir_host(&row), 1, CHOIR_I32, choir_host(from), 2,
+		                                   1, CHOIR_I32, choir_host(&to[k]), &call, &events[k]),
+		                 CHOIR_SUCCESS);
+	}
+	assert_int_equal(choir_event_wait(events[ALONE], 20000), CHOIR_SUCCESS);
+	assert_in_range(atomic_load(&most_looks), 1, MOST_ALONE);
+	gate_open(gate, CL_COMPLETE);
+	for (int k = 0; k <= ALONE; k++) {
+		assert_int_equal(choir_event_wait(events[k], 20000), CHOIR_SUCCESS);
+		assert_int_equal(to[k], 6);
+		choir_event_release(events[k]);
+	}
+	clReleaseEvent(gate);
+	free(events);
+	free(to);
 }
 
 static void run_counted(world_fn fn)
@@ -374,7 +507,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_sums),     cmocka_unit_test(test_messages),
 		                            cmocka_unit_test(test_check),    cmocka_unit_test(test_addresses),
-		                            cmocka_unit_test(test_overtake), cmocka_unit_test(test_turns) };
+		                            cmocka_unit_test(test_overtake), cmocka_unit_test(test_turns),
+		                            cmocka_unit_test(test_idle),     cmocka_unit_test(test_alone) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();
