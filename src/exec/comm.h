@@ -37,6 +37,7 @@ struct liveness_rank {
 	_Atomic int64_t heard_ns;   /* 0 = never */
 	_Atomic uint32_t waits_for; /* rank + 1, 0 = nobody */
 	_Atomic bool asked;         /* it waits for my answer */
+	_Atomic uint32_t asks_gone; /* rank + 1 of which it asks whether that one has gone; 0 = of none */
 	int lost_looks;             /* how often the transport was seen to have lost it, 2 at most; driver only */
 };
 
@@ -47,9 +48,11 @@ struct liveness {
 	_Atomic bool any_asked;
 	_Atomic bool occupied; /* at the last slow check a call of this comm waited for a rank, or was at work */
 	_Atomic int64_t published_for_ns; /* when one of its relatives said for whom the rank waits; 0 = never */
-	/* The driver only: when I asked last, when I gave signs last, the rank that gets the next one */
+	/* The driver only: when I asked last, when I gave signs last, the rank that gets the next one, how often I
+	 * asked who has gone */
 	int64_t asked_ns, signed_ns;
 	int next_sign;
+	unsigned gone_turn; /* of gone_ask */
 };
 
 /* The sticky failure: the first one wins.  `text` is final once the status is set; both are set under the lock, and

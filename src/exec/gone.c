@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "exec/gone.h"
 
-#include "exec/comm_list.h"
 #include "exec/lane.h"
 #include "exec/record.h"
-#include "exec/relatives.h"
 
 #include "base/plural.h"
 
@@ -22,32 +20,28 @@ void gone_fini(struct choir_comm *comm)
 	}
 }
 
-/* How many tags a farewell tells: of a pair with more than WIRE_TAGS none. */
-static size_t told_tags(const struct wire_gone *told)
-{
-	return told->n_tags <= WIRE_TAGS ? told->n_tags : 0;
-}
-
 /* Of a message of so many bytes; NULL: it is none of a farewell, or there is no memory. */
 static struct gone *read_farewell(const void *payload, size_t bytes)
 {
 	struct wire_gone told;
-	size_t tags, more;
 	struct gone *gone;
+	size_t counts, more;
 
 	if (bytes < sizeof told)
 		return NULL;
 	memcpy(&told, payload, sizeof told);
-	tags = told_tags(&told) * sizeof gone->tags[0];
 	more = bytes - sizeof told;
-	gone = more >= tags ? malloc(sizeof *gone + more + 1) : NULL;
+	if (gone_pairs(&told) > more / sizeof gone->tags[0])
+		return NULL;
+	counts = (gone_tags(&told) + gone_pairs(&told)) * sizeof gone->tags[0];
+	gone = more >= counts ? malloc(sizeof *gone + more + 1) : NULL;
 	if (gone == NULL)
 		return NULL;
 	gone->told = told;
-	gone->n_tags = told_tags(&told);
+	gone->n_tags = gone_tags(&told);
 	memcpy(gone->tags, (const char *)payload + sizeof told, more);
 	((char *)gone->tags)[more] = '\0';
-	gone->cause_text = (const char *)gone->tags + tags;
+	gone->cause_text = (const char *)gone->tags + counts;
 	return gone;
 }
 
@@ -56,7 +50,7 @@ void gone_deliver(struct choir_comm *comm, struct message *message)
 {
 	struct gone *gone;
 
-	if (message->header.src < 0 || message->header.src >= comm->n)
+	if (message->header.src < 0 || message->header.src >= comm->n || gone_find(comm, message->header.src) != NULL)
 		return;
 	gone = read_farewell(message_payload(message), message->payload_bytes);
 	if (gone == NULL)
@@ -148,29 +142,6 @@ choir_status gone_refuse(const struct run *run)
 	return CHOIR_SUCCESS;
 }
 
-/* Note [who is told].  Every rank of a comm of up to TOLD_ALL.  In larger ones each would open a connection to each at
- * the end, so the ranks at distances of powers of two are told, for which rings, trees and exchanges by halves wait
- * first: the first of them that waits fails the comm for all. */
-enum { TOLD_ALL = 64 };
-
-static bool is_told(const struct choir_comm *comm, int rank)
-{
-	int distance = (rank - comm->rank + comm->n) % comm->n;
-	bool near = comm_is_near(comm, rank);
-
-	if (distance == 0 || gone_find(comm, rank) != NULL)
-		return false;
-	if (comm->n - distance < distance)
-		distance = comm->n - distance;
-	return comm->n <= TOLD_ALL || near || (distance & (distance - 1)) == 0;
-}
-
-/* The record of the last collective of that rank of my node; false: its lane is at another call. */
-static bool last_record(const struct choir_comm *comm, int local_rank, uint64_t calls, struct call_record *out)
-{
-	return calls > 0 && lane_record(comm, local_rank, calls - 1, out);
-}
-
 int gone_find_dead(const struct choir_comm *comm, bool (*is_wanted)(void *ctx, int rank), void *ctx)
 {
 	for (int p = 0; comm->engine.any_dead && p < comm->n_watched; p++) {
@@ -208,7 +179,7 @@ static void say_last_call(const struct choir_comm *comm, int rank, char *text, s
 	calls = atomic_load(&comm_control(comm, local_rank)->submitted);
 	if (calls == 0)
 		snprintf(text, bytes, "; it has made no collective call");
-	else if (last_record(comm, local_rank, calls, &last))
+	else if (lane_record(comm, local_rank, calls - 1, &last))
 		snprintf(text, bytes, "; its last collective call was %s",
 		         record_describe(&last, calls - 1, "", called, sizeof called));
 	else
@@ -224,60 +195,4 @@ choir_status gone_dead_error(const struct run *run, int rank, const char *what)
 	say_last_call(comm, rank, last, sizeof last);
 	return error_set(CHOIR_PEER_DEAD, "%s: rank %d: rank %d is %s, and %.180s waits for it%.200s", comm->name,
 	                 comm->rank, rank, what, called, last);
-}
-
-struct farewell {
-	struct wire_gone told;
-	struct wire_tagged tags[WIRE_TAGS];
-	char cause[ERROR_TEXT_BYTES]; /* its place where all tags are told */
-};
-
-/* Under submission.lock. */
-static choir_status say_to(struct choir_comm *comm, int rank, const char *cause, struct farewell *words,
-                           struct wire_header *header)
-{
-	const struct submission *submission = &comm->submission;
-	struct wire_gone *told = &words->told;
-	size_t bytes = strlen(cause), at;
-
-	told->sent = submission->sent[rank];
-	told->received = submission->received[rank];
-	told->n_tags = tagged_copy(&submission->tagged, rank, words->tags, WIRE_TAGS);
-	at = sizeof *told + told_tags(told) * sizeof *words->tags;
-	memcpy((char *)words + at, cause, bytes);
-	return comm_send(comm, rank, header, words, at + bytes);
-}
-
-void gone_say(struct choir_comm *comm, bool process_ends)
-{
-	struct submission *submission = &comm->submission;
-	struct farewell words = { .told = { .ended = process_ends } };
-	struct wire_header header = { .kind = WIRE_GONE };
-	struct kept_error cause;
-
-	pthread_mutex_lock(&submission->lock); /* other threads may still number calls where the process ends */
-	words.told.calls = submission->next_seq;
-	words.told.has_record = last_record(comm, comm->local_rank, words.told.calls, &header.record);
-	relatives_failure(comm, words.told.calls, &cause);
-	header.key = cause.status;
-	for (int rank = 0; rank < comm->n; rank++) {
-		choir_status st = CHOIR_SUCCESS;
-
-		if (is_told(comm, rank))
-			st = say_to(comm, rank, cause.text, &words, &header);
-		if (st != CHOIR_SUCCESS && st != CHOIR_PEER_DEAD)
-			break; /* the transport is gone: the others have their deadlines */
-	}
-	pthread_mutex_unlock(&submission->lock);
-}
-
-/* A process that ends with comms says so to the other ranks: those of other nodes would not see it. */
-static void __attribute__((destructor)) say_end(void)
-{
-	if (!comm_list_trylock())
-		return;
-	for (struct choir_comm *comm = comm_list_first(); comm != NULL; comm = comm->listing.next)
-		if (!comm_has_failed(comm))
-			gone_say(comm, true);
-	comm_list_unlock();
 }

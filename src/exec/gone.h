@@ -14,11 +14,22 @@ struct gone {
 	struct call_record last; /* its last collective, where told.has_record says so */
 	choir_status cause;      /* another of its comms had failed so; SUCCESS = none had */
 	const char *cause_text;  /* behind the tags */
-	size_t n_tags;           /* in `tags` */
+	size_t n_tags;           /* in `tags`; the pairs of told.n_pairs are behind them */
 	struct wire_tagged tags[];
 };
 
 void gone_fini(struct choir_comm *comm);
+
+/* gone_tags: how many tags a farewell tells: of a pair with more than WIRE_TAGS none.  gone_pairs: of how many pairs.
+ */
+static inline size_t gone_tags(const struct wire_gone *told)
+{
+	return told->n_tags <= WIRE_TAGS ? told->n_tags : 0;
+}
+static inline size_t gone_pairs(const struct wire_gone *told)
+{
+	return told->n_pairs != WIRE_NO_PAIRS ? told->n_pairs : 0;
+}
 
 /* gone_deliver: a WIRE_GONE has come; under the messenger's locks, only notes it. */
 void gone_deliver(struct choir_comm *comm, struct message *message);
@@ -44,6 +55,13 @@ choir_status gone_dead_error(const struct run *run, int rank, const char *what);
 bool gone_lacks(const struct gone *gone, const struct run *run);
 choir_status gone_error(const struct gone *gone, const struct run *run);
 choir_status gone_refuse(const struct run *run);
+
+/* --- gone_say.c --- */
+
+/* gone_ask: that rank has been waited for for long: asks two of the ranks that it would have told, others in each turn,
+ * whether it has gone.  gone_pass_on: answers that to a rank that has asked.  The driver only; never wait. */
+void gone_ask(struct choir_comm *comm, int rank, unsigned turn);
+void gone_pass_on(struct choir_comm *comm, int rank, int to);
 
 /* gone_say: tells other ranks that this one makes no more calls.  Never waits; messages that the transport does not
  * take at once leave later, as all messages do. */

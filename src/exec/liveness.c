@@ -11,12 +11,14 @@
  * Note [signs].  A transport tells that a peer is lost when something is sent to it, and a rank that waits for a
  * message sends nothing.  So a rank that has waited for LIVENESS_SIGN_MS sends its sign to the ranks of other nodes
  * that it waits for, to SIGNS of them at once, and again in the same time: the answer to a question that nobody asked.
+ * Of the first of them it asks others whether that rank has gone (Note [who is told] in gone_say.c).
  * While a message is still leaving it sends none, so a peer that does not read is not buried in them. */
 #include "exec/liveness.h"
 
 #include "base/arithmetic.h"
 #include "base/log.h"
 #include "base/wait.h"
+#include "exec/gone.h"
 
 #include <stdlib.h>
 
@@ -45,6 +47,11 @@ void liveness_deliver(struct choir_comm *comm, const struct wire_header *header,
 	if (header->kind == WIRE_ASK) {
 		inbox_compare(&comm->inbox, header);
 		atomic_store(&rank->asked, true);
+		atomic_store(&comm->liveness.any_asked, true);
+		return;
+	}
+	if (header->kind == WIRE_ASK_GONE) {
+		atomic_store(&rank->asks_gone, header->tag + 1);
 		atomic_store(&comm->liveness.any_asked, true);
 		return;
 	}
@@ -207,9 +214,14 @@ void liveness_answer(struct choir_comm *comm)
 	    !atomic_exchange(&comm->liveness.any_asked, false))
 		return;
 	header = here(comm);
-	for (int rank = 0; rank < comm->n; rank++)
+	for (int rank = 0; rank < comm->n; rank++) {
+		uint32_t gone = atomic_exchange(&comm->liveness.ranks[rank].asks_gone, 0);
+
 		if (atomic_exchange(&comm->liveness.ranks[rank].asked, false))
 			(void)comm_send(comm, rank, &header, NULL, 0);
+		if (gone != 0)
+			gone_pass_on(comm, (int)gone - 1, rank);
+	}
 }
 
 void liveness_sign(struct choir_comm *comm, int64_t now_ns, liveness_awaited_fn is_awaited)
@@ -229,7 +241,8 @@ void liveness_sign(struct choir_comm *comm, int64_t now_ns, liveness_awaited_fn 
 		if (comm_is_near(comm, rank) || messenger_lost(comm->messenger, comm->endpoint_of[rank]) ||
 		    !is_awaited(comm, rank, now_ns))
 			continue;
-		n++;
+		if (n++ == 0)
+			gone_ask(comm, rank, liveness->gone_turn++);
 		liveness->next_sign = (rank + 1) % comm->n;
 		if (comm_send(comm, rank, &header, NULL, 0) == CHOIR_PEER_DEAD)
 			log_text(LOG_INFO, "%s: rank %d: %s", comm->name, comm->rank, error_text());

@@ -68,10 +68,11 @@ size_t tagged_copy(const struct tagged *tagged, int peer, struct wire_tagged *ou
 
 	for (size_t b = 0; b < tagged->n_buckets; b++)
 		for (const struct tagged_counts *counts = tagged->buckets[b]; counts != NULL; counts = counts->next) {
-			if (counts->peer != peer)
+			if (peer >= 0 && counts->peer != peer)
 				continue;
 			if (n < most)
-				out[n] = (struct wire_tagged){ counts->tag, 0, counts->sent, counts->received };
+				out[n] =
+				    (struct wire_tagged){ counts->tag, counts->peer, counts->sent, counts->received };
 			n++;
 		}
 	return n;

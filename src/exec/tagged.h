@@ -30,7 +30,8 @@ void tagged_fini(struct tagged *tagged);
 /* tagged_find: the counts of that pair and tag, made if there are none.  NO_MEMORY. */
 choir_status tagged_find(struct tagged *tagged, int peer, uint32_t tag, struct tagged_counts **out_p);
 
-/* tagged_copy: those of a pair, as messages carry them; at most `most`.  Returns how many the pair has. */
+/* tagged_copy: those of a pair, as messages carry them, -1: of all pairs; at most `most`.  Returns how many there are.
+ */
 size_t tagged_copy(const struct tagged *tagged, int peer, struct wire_tagged *out, size_t most);
 
 /* The key of a message of a pair: WIRE_PAIR, the tag, the low half of the number. */

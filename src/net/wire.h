@@ -29,11 +29,12 @@ _Static_assert(sizeof(struct call_record) == 48, "fits the record of an arena la
 
 enum wire_kind {
 	WIRE_DATA = 1,
-	WIRE_FAIL = 2, /* the comm failed; payload: the sentence; key: the status */
-	WIRE_ASK = 3,  /* liveness query of a rank that waits; key and record: its call; WIRE_HERE answers */
-	WIRE_HERE = 4, /* key: how many calls the sender has started; tag: the rank it waits for + 1, 0: none */
-	WIRE_KEY = 6,  /* key: of a keyed call; tag: enum wire_key */
-	WIRE_GONE = 5, /* the sender makes no more calls; payload: struct wire_gone */
+	WIRE_FAIL = 2,     /* the comm failed; payload: the sentence; key: the status */
+	WIRE_ASK = 3,      /* liveness query of a rank that waits; key and record: its call; WIRE_HERE answers */
+	WIRE_HERE = 4,     /* key: how many calls the sender has started; tag: the rank it waits for + 1, 0: none */
+	WIRE_KEY = 6,      /* key: of a keyed call; tag: enum wire_key */
+	WIRE_GONE = 5,     /* the sender makes no more calls; payload: struct wire_gone */
+	WIRE_ASK_GONE = 7, /* has rank `tag` gone?  A receiver that was told so passes that rank's WIRE_GONE on */
 };
 
 enum wire_key {
@@ -55,11 +56,14 @@ struct wire_gone {
 	/* tags other than 0 between the two; behind it a wire_tagged of each, or of none if there are more than
 	 * WIRE_TAGS */
 	uint64_t n_tags;
+	uint64_t n_pairs; /* behind those, of all ranks, for a receiver that passes it on; WIRE_NO_PAIRS: it cannot */
 };
+#define WIRE_NO_PAIRS UINT64_MAX
 
-/* sent and received are of the sender of the message, with the rank that gets it. */
+/* sent and received are of the rank that has gone, with the rank that gets the message; of pairs with that rank. */
 struct wire_tagged {
-	uint32_t tag, unused;
+	uint32_t tag;
+	int32_t rank;
 	uint64_t sent, received;
 };
 enum { WIRE_TAGS = 256 };

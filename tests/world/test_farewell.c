@@ -53,9 +53,57 @@ static void test_said_before(void **state)
 	world_end(&world);
 }
 
+/* --- a comm so large that a rank tells some others only --- */
+
+enum { RANKS = 66, GONE = 3, SENT = 2, TAG = 5, SOON_MS = 20000 };
+
+static void exchange(choir_comm *comm, bool sends, int64_t tag, choir_status wanted)
+{
+	choir_call call = CHOIR_CALL_INIT;
+	choir_event *event = NULL;
+	int number = 7;
+
+	call.tag = tag;
+	if (sends)
+		assert_int_equal(choir_send(comm, choir_host(&number), 1, CHOIR_I32, 0, &call, &event), CHOIR_SUCCESS);
+	else
+		assert_int_equal(choir_recv(comm, choir_host(&number), 1, CHOIR_I32, GONE, &call, &event),
+		                 CHOIR_SUCCESS);
+	assert_int_equal(choir_event_wait(event, SOON_MS), wanted);
+	choir_event_release(event);
+}
+
+/* Rank 0 receives what rank 3 has sent before it went, and one message more, of that tag.  Rank 3 tells ranks 2 and 4,
+ * 1 and 5, and so on; these pass it on. */
+static void waits_for_more(int64_t tag)
+{
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+	struct world world;
+
+	config.ranks_per_node = 1;
+	config.deadline_ms = 120000;
+	world_begin(&world, RANKS, &config);
+	for (int k = 0; k < SENT; k++)
+		exchange(world.comms[GONE], true, tag, CHOIR_SUCCESS);
+	assert_int_equal(choir_comm_destroy(world.comms[GONE]), CHOIR_SUCCESS);
+	world.comms[GONE] = NULL;
+	for (int k = 0; k < SENT; k++)
+		exchange(world.comms[0], false, tag, CHOIR_SUCCESS);
+	exchange(world.comms[0], false, tag, CHOIR_ABORTED);
+	assert_true(says(choir_last_error(), "rank 0: send/recv #2|waits for rank 3, which destroyed its comm before"));
+	world_end(&world);
+}
+
+static void test_passed_on(void **state)
+{
+	(void)state;
+	waits_for_more(0);
+	waits_for_more(TAG);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_said_before) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_said_before), cmocka_unit_test(test_passed_on) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
