@@ -55,7 +55,10 @@ typedef struct choir_bootstrap {
 } choir_bootstrap;
 
 /* choir_comm_create_local: a comm whose n_local ranks all live in this process, with devices[i] for rank i; ranks may
- * share a device.  comms_out[i] is rank i.  Does not wait for other processes.  ARGUMENT, NO_MEMORY, OPENCL. */
+ * share a device.  comms_out[i] is rank i.  Does not wait for other processes.  A rank is taken to be driven by the
+ * thread that called on it last: after a thread has handed a rank over to another one, its first call on a rank that it
+ * keeps takes an event and waits for that, since a blocking one may return WOULD_DEADLOCK (docs/events.md).  ARGUMENT,
+ * NO_MEMORY, OPENCL. */
 CHOIR_API choir_status choir_comm_create_local(int n_local, choir_device *const *devices,
                                                const choir_comm_config *config, choir_comm **comms_out);
 

@@ -3,7 +3,9 @@
  * between them in another order on each.  With events, and with the group's end waiting; a thread a rank, and one
  * thread for all ranks. */
 #include "world/flight.h"
+#include "world/gate.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -179,9 +181,41 @@ static void test_all_kinds(void **state)
 		}
 }
 
+static void *sum_blocking(void *comm)
+{
+	assert_true(sum_works(comm, 100));
+	return NULL;
+}
+
+/* A thread that has called on both ranks hands one over, with a call of that rank still to come: a blocking call on the
+ * other one is refused, one with an event is not (docs/events.md). */
+static void test_hand_over(void **state)
+{
+	struct world world;
+	struct sum sums[2], refused;
+	pthread_t thread;
+
+	(void)state;
+	world_begin(&world, 2, NULL);
+	for (int rank = 0; rank < 2; rank++)
+		assert_int_equal(sum_start(&sums[rank], world.comms[rank], 100, 1, NULL, true), CHOIR_SUCCESS);
+	for (int rank = 0; rank < 2; rank++) {
+		assert_int_equal(choir_event_wait(sums[rank].event, -1), CHOIR_SUCCESS);
+		sum_free(&sums[rank]);
+	}
+	assert_int_equal(sum_start(&refused, world.comms[0], 100, 1, NULL, false), CHOIR_WOULD_DEADLOCK);
+	sum_free(&refused);
+	assert_int_equal(sum_start(&sums[0], world.comms[0], 100, 3, NULL, true), CHOIR_SUCCESS);
+	assert_int_equal(pthread_create(&thread, NULL, sum_blocking, world.comms[1]), 0);
+	assert_int_equal(choir_event_wait(sums[0].event, -1), CHOIR_SUCCESS);
+	pthread_join(thread, NULL);
+	sum_free(&sums[0]);
+	world_end(&world);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_all_kinds) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_all_kinds), cmocka_unit_test(test_hand_over) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();
