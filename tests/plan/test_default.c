@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The built-in rules against the cost model: the chosen algorithm's predicted time is at most 1.3 times the best. */
+/* The built-in rules against the cost model: the chosen algorithm's predicted time is at most 1.3 times the best.  Of
+ * calls of any size, on nodes of which the last may have fewer ranks, at most twice the best: one in fifty of them is
+ * above 1.3, most of them short calls on uneven nodes.  Each of these is a seed, which a failure prints: from
+ * CHOIR_TEST_SEED, or 1, on.
+ *
+ * usage: test_plan_default [NUMBER]: so many of them. */
 #include <choir/plan.h>
 
 #include <jansson.h>
@@ -11,9 +16,12 @@
 
 #include <cmocka.h>
 
-#define WORST_RATIO 1.3
+#define WORST_RATIO    1.3
+#define WORST_MEASURED 1.75
+#define WORST_RANDOM   2.0
 /* Longer calls of many ranks are left out: their simulation takes seconds. */
 #define LONG_BYTES 2097152
+static unsigned n_random = 40;
 
 static const char *const collectives[] = {
 	"allreduce", "reduce_scatter", "reduce_scatterv", "allgather", "allgatherv", "alltoall",
@@ -37,11 +45,13 @@ static double predicted_us(choir_plan_options o, const char *algorithm)
 	return p.seconds * 1e6;
 }
 
-/* Compares the choice with every algorithm of the call, or with those of the list (NULL-terminated) alone. */
-static unsigned compare(const choir_plan_options *o, const char *const *rivals)
+/* Compares the choice with every algorithm of the call, or with those of the list (NULL-terminated) alone.  Returns 1
+ * if the best is too far away. */
+static unsigned compare(const choir_plan_options *o, const char *const *rivals, double worst_ratio)
 {
 	const char *chosen = NULL, *best = NULL;
 	double chosen_us = 0, best_us = 0;
+	bool is_near;
 	json_t *list, *entry;
 	char *text;
 	size_t i;
@@ -70,18 +80,17 @@ static unsigned compare(const choir_plan_options *o, const char *const *rivals)
 		}
 	}
 	assert_non_null(chosen);
-	if (chosen_us > WORST_RATIO * best_us && !is_measured(o, chosen)) {
+	is_near =
+	    chosen_us <= worst_ratio * best_us || (is_measured(o, chosen) && chosen_us <= WORST_MEASURED * best_us);
+	if (!is_near)
 		print_error("%s, %d ranks, %d a node%s, %zu bytes: %s %.1f us, but %s %.1f us\n", o->collective,
 		            o->ranks, o->ranks_per_node, o->shared ? ", shared" : "", o->bytes, chosen, chosen_us, best,
 		            best_us);
-		json_decref(list);
-		return 1;
-	}
 	json_decref(list);
-	return 0;
+	return !is_near;
 }
 
-static choir_plan_options options_of(const char *collective, int nodes, int per_node, size_t bytes)
+static choir_plan_options options_of(const char *collective, int ranks, int per_node, size_t bytes)
 {
 	choir_plan_options o = CHOIR_PLAN_OPTIONS_INIT;
 	bool blocks = strncmp(collective, "reduce_scatter", 14) == 0 || strncmp(collective, "all", 3) == 0 ||
@@ -90,7 +99,7 @@ static choir_plan_options options_of(const char *collective, int nodes, int per_
 	if (strcmp(collective, "allreduce") == 0)
 		blocks = false;
 	o.collective = collective;
-	o.ranks = nodes * per_node;
+	o.ranks = ranks;
 	o.ranks_per_node = per_node;
 	o.dtype = CHOIR_F32;
 	o.bytes = blocks ? (bytes / (size_t)o.ranks + 3) / 4 * 4 : bytes;
@@ -112,16 +121,62 @@ static void choices_are_near_the_best(void **state)
 		for (size_t l = 0; l < sizeof layouts / sizeof *layouts; l++)
 			for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
 				choir_plan_options o =
-				    options_of(collectives[c], layouts[l][0], layouts[l][1], sizes[s]);
+				    options_of(collectives[c], layouts[l][0] * layouts[l][1], layouts[l][1], sizes[s]);
 
 				if ((strcmp(collectives[c], "barrier") == 0 && s > 0) ||
 				    (sizes[s] > LONG_BYTES && o.ranks > (layouts[l][0] == 1 ? 16 : 8)))
 					continue;
-				n_bad += compare(&o, NULL);
+				n_bad += compare(&o, NULL, WORST_RATIO);
 				o.shared = layouts[l][0] == 1;
 				if (o.shared)
-					n_bad += compare(&o, NULL);
+					n_bad += compare(&o, NULL, WORST_RATIO);
 			}
+	assert_int_equal(n_bad, 0);
+}
+
+static uint64_t mix(uint64_t x)
+{
+	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+	return x ^ x >> 31;
+}
+
+/* 0 to n - 1, another one for each call. */
+static int draw(uint64_t *state, int n)
+{
+	*state += UINT64_C(0x9e3779b97f4a7c15);
+	return (int)(mix(*state) % (uint64_t)n);
+}
+
+/* Any number of ranks and bytes; the last node may have fewer ranks. */
+static choir_plan_options random_options(uint64_t seed)
+{
+	uint64_t state = mix(seed);
+	const char *collective = collectives[draw(&state, sizeof collectives / sizeof *collectives)];
+	int ranks = 2 + draw(&state, 30), nodes = 1 + draw(&state, ranks < 8 ? ranks : 8);
+	int octave = draw(&state, 20);
+	size_t bytes = (((size_t)1 << octave) + (size_t)draw(&state, 1 << octave)) * 4;
+	choir_plan_options o = options_of(collective, ranks, (ranks + nodes - 1) / nodes, bytes);
+
+	o.shared = nodes == 1 && draw(&state, 2) == 1;
+	return o;
+}
+
+static void random_choices_are_near_the_best(void **state)
+{
+	const char *text = getenv("CHOIR_TEST_SEED");
+	uint64_t first = text != NULL ? strtoull(text, NULL, 10) : 1;
+	unsigned n_bad = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < n_random; i++) {
+		choir_plan_options o = random_options(first + i);
+
+		if (compare(&o, NULL, WORST_RANDOM) == 0)
+			continue;
+		print_error("CHOIR_TEST_SEED=%llu\n", (unsigned long long)(first + i));
+		n_bad++;
+	}
 	assert_int_equal(n_bad, 0);
 }
 
@@ -133,14 +188,15 @@ static void a_thousand_nodes(void **state)
 	static const struct {
 		const char *collective;
 		size_t bytes;
-	} calls[] = { { "allreduce", 4096 }, { "allreduce", 2097152 }, { "broadcast", 4096 } };
+	} calls[] = { { "allreduce", 4096 },         { "allreduce", 2097152 }, { "broadcast", 4096 },
+		      { "reduce_scatter", 2097152 }, { "allgather", 2097152 }, { "broadcast", 2097152 } };
 	unsigned n_bad = 0;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
 		choir_plan_options o = options_of(calls[i].collective, 1000, 1, calls[i].bytes);
 
-		n_bad += compare(&o, rivals);
+		n_bad += compare(&o, rivals, WORST_RATIO);
 	}
 	assert_int_equal(n_bad, 0);
 }
@@ -166,19 +222,22 @@ static void times_do_not_overflow(void **state)
 {
 	(void)state;
 	for (size_t bytes = (size_t)1 << 30; bytes <= (size_t)1 << 37; bytes *= 2) {
-		choir_plan_options o = options_of("allreduce", 2, 8192, bytes);
+		choir_plan_options o = options_of("allreduce", 2 * 8192, 8192, bytes);
 
 		assert_true(chooses(&o, "hier_ring"));
 	}
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(choices_are_near_the_best),
+		cmocka_unit_test(random_choices_are_near_the_best),
 		cmocka_unit_test(a_thousand_nodes),
 		cmocka_unit_test(times_do_not_overflow),
 	};
 
+	if (argc > 1)
+		n_random = (unsigned)strtoul(argv[1], NULL, 10);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
