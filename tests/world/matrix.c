@@ -106,7 +106,7 @@ static void run_sizes(struct world *world, int rank, choir_comm *comm, const str
 	struct dense_call c = { .what = what, .dtype = CHOIR_F32, .op = CHOIR_OP_SUM, .n = (int)n };
 	char options[MATRIX_OPTIONS][MATRIX_OPTION_BYTES];
 	size_t n_options = matrix_options(comm, what->name, options);
-	bool runs[MATRIX_OPTIONS];
+	bool runs[MATRIX_OPTIONS] = { false };
 
 	for (size_t o = 0; o < n_options; o++) {
 		c.options = options[o];
