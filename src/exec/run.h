@@ -273,7 +273,7 @@ choir_status run_keep(struct run *run, choir_buffer buffer);
 void run_set_name(struct run *run, const char *name, const char *function);
 static inline const char *run_caller_name(const struct run *run)
 {
-	return run->event->name;
+	return run->named ? run->event->name : "";
 }
 static inline const char *run_name(const struct run *run)
 {
