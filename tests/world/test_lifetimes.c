@@ -330,6 +330,7 @@ static void destroy_in_event_callback(bool aborts)
 	assert_int_equal(sum_start(&peer, world.comms[1], COUNT, 1, NULL, true), CHOIR_SUCCESS);
 	sem_wait(&slow.in_callback);
 	assert_int_equal(slow.last, CHOIR_SUCCESS);
+	assert_int_equal(choir_event_wait(peer.event, -1), CHOIR_SUCCESS); /* before it can be aborted, too */
 	world.comms[0]->deadline_ms = 100;
 	clock_gettime(CLOCK_MONOTONIC, &start);
 	if (aborts)
@@ -348,7 +349,6 @@ static void destroy_in_event_callback(bool aborts)
 		assert_int_equal(sums[i].status, i == 0 ? CHOIR_SUCCESS : wanted);
 		sum_free(&sums[i].sum);
 	}
-	assert_int_equal(choir_event_wait(peer.event, -1), CHOIR_SUCCESS);
 	sum_free(&peer);
 	world_end(&world);
 }
