@@ -106,13 +106,12 @@ static void count_destroy(choir_transport *transport)
 	destroyed++;
 }
 
+static const choir_transport_ops ops = { .struct_size = sizeof ops, .name = "theirs", .destroy = count_destroy };
+static choir_transport theirs = { .ops = &ops };
+
 /* The create call has it, whatever its outcome; unless the caller's struct ends before it. */
 static void test_refused_transport(void **state)
 {
-	static const choir_transport_ops ops = { .struct_size = sizeof ops,
-		                                 .name = "theirs",
-		                                 .destroy = count_destroy };
-	choir_transport theirs = { .ops = &ops };
 	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
 	choir_device *device = world_device();
 	choir_comm *comm;
@@ -132,10 +131,6 @@ static void test_refused_transport(void **state)
 /* No size that ends inside a member is that of any version: nothing is taken by half. */
 static void test_cut_configs(void **state)
 {
-	static const choir_transport_ops ops = { .struct_size = sizeof ops,
-		                                 .name = "theirs",
-		                                 .destroy = count_destroy };
-	choir_transport theirs = { .ops = &ops };
 	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
 	choir_device_config of_device = CHOIR_DEVICE_CONFIG_INIT;
 	choir_bootstrap boot = { sizeof boot, 0, 1, no_gather, NULL };
