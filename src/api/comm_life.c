@@ -187,13 +187,13 @@ choir_status comm_make_family(int n, choir_comm **comms)
 
 /* --- it goes --- */
 
-static void free_pool(struct choir_comm *comm)
+static void free_pool(struct choir_comm *comm, struct run_pool *pool)
 {
 	struct run *run, *next;
 
 	pthread_mutex_lock(&comm->submission.lock);
-	run = comm->submission.pool;
-	comm->submission.pool = NULL;
+	run = pool->first;
+	*pool = (struct run_pool){ 0 };
 	pthread_mutex_unlock(&comm->submission.lock);
 	for (; run != NULL; run = next) {
 		next = run->next;
@@ -245,7 +245,8 @@ static void stop_engine(struct choir_comm *comm)
 	/* Threads between comm_enter and comm_leave came in before that, and wait for nothing: all calls are over. */
 	while (atomic_load(&comm->uses.inside) > 0)
 		wait_yield();
-	free_pool(comm);
+	free_pool(comm, &comm->submission.pool);
+	free_pool(comm, &comm->submission.bare);
 	free_inline_runs(comm);
 	board_free_spares(comm);
 	call_cache_drop(comm);

@@ -28,6 +28,12 @@ struct slot_ring {
 	uint32_t from_line[COMM_LANES], to_line[COMM_LANES];
 };
 
+/* Finished runs, kept for the next calls. */
+struct run_pool {
+	struct run *first;
+	int n;
+};
+
 /* Calls get their numbers here and wait until the driver takes them.  Any thread under `lock`, but for the
  * atomics: each of these may be read without it, and `unfinished` and `in_jobs` counted. */
 struct submission {
@@ -42,8 +48,7 @@ struct submission {
 	struct tagged tagged;      /* and with other tags */
 	uint64_t lone_calls;       /* calls so far that no other rank takes part in */
 	struct slot_ring slots;
-	struct run *pool; /* finished runs, kept for their memory */
-	_Atomic int n_pooled;
+	struct run_pool pool, bare; /* with what they allocated, which is taken first; those that it has no room for */
 };
 
 /* Runs that become eligible one after another: of one kind, see flight.h. */

@@ -10,7 +10,7 @@
 
 /* A run is worth keeping for itself: many that are made and freed in turn cost more than their calls.  Few keep what
  * they allocated. */
-enum { POOLED_RUNS = 16384, POOLED_WITH_MEMORY = 64, POOLED_SCRATCH_BYTES = 8 << 20 };
+enum { POOLED_RUNS = 64, BARE_RUNS = 16384, POOLED_SCRATCH_BYTES = 8 << 20 };
 
 /* Zeroes all but the memory that the next call can use. */
 static void wipe(struct run *run)
@@ -27,17 +27,44 @@ static void wipe(struct run *run)
 	run->peers = peers;
 }
 
+/* Under submission.lock. */
+static struct run *take_kept(struct run_pool *pool)
+{
+	struct run *run = pool->first;
+
+	if (run == NULL)
+		return NULL;
+	pool->first = run->next;
+	pool->n--;
+	run_prefetch(pool->first);
+	return run;
+}
+
+/* False: the pool has no room. */
+static bool keep_in(struct run_pool *pool, int most, struct run *run)
+{
+	struct choir_comm *comm = run->comm;
+	bool room;
+
+	pthread_mutex_lock(&comm->submission.lock);
+	room = !comm->engine.closed && pool->n < most;
+	if (room) {
+		run->next = pool->first;
+		pool->first = run;
+		pool->n++;
+	}
+	pthread_mutex_unlock(&comm->submission.lock);
+	return room;
+}
+
 choir_status run_create(struct choir_comm *comm, struct run **out_p)
 {
 	struct run *run;
 
 	pthread_mutex_lock(&comm->submission.lock);
-	run = comm->submission.pool;
-	if (run != NULL) {
-		comm->submission.pool = run->next;
-		comm->submission.n_pooled--;
-	}
-	run_prefetch(comm->submission.pool);
+	run = take_kept(&comm->submission.pool);
+	if (run == NULL)
+		run = take_kept(&comm->submission.bare);
 	pthread_mutex_unlock(&comm->submission.lock);
 	if (run != NULL)
 		wipe(run);
@@ -129,11 +156,9 @@ void run_end_script(struct run *run, bool drives)
 	run->plan_index = 0;
 }
 
-/* Once in the pool, too? */
-static bool run_keeps_memory(const struct run *run)
+static bool has_little_memory(const struct run *run)
 {
-	return run->comm->submission.n_pooled < POOLED_WITH_MEMORY && run->scratch.bytes <= POOLED_SCRATCH_BYTES &&
-	       run->device_memory.scratch.bytes <= POOLED_SCRATCH_BYTES &&
+	return run->scratch.bytes <= POOLED_SCRATCH_BYTES && run->device_memory.scratch.bytes <= POOLED_SCRATCH_BYTES &&
 	       run->device_memory.list.bytes <= POOLED_SCRATCH_BYTES &&
 	       run->device_memory.sent.bytes <= POOLED_SCRATCH_BYTES;
 }
@@ -142,7 +167,6 @@ void run_discard(struct run *run)
 {
 	struct choir_comm *comm = run->comm;
 	choir_event *event = run->event;
-	bool with_memory, keep;
 
 	if (run_is_script(run))
 		run->script.ops->destroy(run->script.state);
@@ -151,20 +175,10 @@ void run_discard(struct run *run)
 	release_kept(run);
 	prepared_unbind(run);
 	segments_release(run->list_owner);
-	with_memory = run_keeps_memory(run);
-	if (!with_memory)
+	if (!has_little_memory(run) || !keep_in(&comm->submission.pool, POOLED_RUNS, run)) {
 		steps_free(run);
-	pthread_mutex_lock(&comm->submission.lock);
-	keep = !comm->engine.closed && comm->submission.n_pooled < POOLED_RUNS;
-	if (keep) {
-		run->next = comm->submission.pool;
-		comm->submission.pool = run;
-		comm->submission.n_pooled++;
+		if (!keep_in(&comm->submission.bare, BARE_RUNS, run))
+			free(run);
 	}
-	pthread_mutex_unlock(&comm->submission.lock);
-	if (!keep && with_memory)
-		steps_free(run);
-	if (!keep)
-		free(run);
 	choir_event_release(event); /* last: it may hold the last reference to the comm */
 }
