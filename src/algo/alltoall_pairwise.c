@@ -49,34 +49,46 @@ static void recv_from(struct pairwise *p, int peer, plan_id after)
 	}
 }
 
-/* All sends are before the receives.  Sends do not wait for peers, so an order by single blocks would gain little. */
-static void in_place(struct pairwise *p)
+/* All sends are before the receives, which in place wait for them.  Sends do not wait for peers, so an order by single
+ * blocks would gain little. */
+static void sends_then_receives(struct pairwise *p)
 {
 	int n = p->in->layout->n, me = p->in->me;
-	plan_id from = p->plan->n_steps, out;
+	plan_id from = p->plan->n_steps, out = PLAN_NO_STEP;
 
 	for (int s = 1; s < n; s++)
 		send_to(p, ring_at(me + s, n));
-	need_range(p->plan, from, p->plan->n_steps);
-	out = plan_join(p->plan, NULL, 0, "all out");
+	if (p->in->in_place) {
+		need_range(p->plan, from, p->plan->n_steps);
+		out = plan_join(p->plan, NULL, 0, "all out");
+	}
 	for (int s = 1; s < n; s++)
 		recv_from(p, ring_at(me - s, n), out);
+}
+
+/* Sends and receives share the window. */
+static void in_turns(struct pairwise *p)
+{
+	int n = p->in->layout->n, me = p->in->me;
+
+	for (int s = 1; s < n; s++) {
+		send_to(p, ring_at(me + s, n));
+		recv_from(p, ring_at(me - s, n), PLAN_NO_STEP);
+	}
 }
 
 choir_status alltoall_pairwise(const struct algo_in *in, struct plan *plan)
 {
 	struct pairwise p = { .in = in, .plan = plan, .message = message_limit(in, block_unit(in->elem_bytes)) };
-	int n = in->layout->n, me = in->me;
+	bool both_direct = in->send_direct && in->recv_direct;
+	int me = in->me;
 
-	window_init(&p.window, plan, in->send_direct && in->recv_direct ? 0 : p.message);
-	if (in->in_place) {
-		in_place(&p);
-		return plan_finish(plan);
-	}
-	copy_own(in, plan, &p.window, pair_recv_off(in, me), pair_send_off(in, me, me), pair_bytes(in, me, me));
-	for (int s = 1; s < n; s++) {
-		send_to(&p, ring_at(me + s, n));
-		recv_from(&p, ring_at(me - s, n), PLAN_NO_STEP);
-	}
+	window_init(&p.window, plan, both_direct ? 0 : p.message);
+	if (!in->in_place)
+		copy_own(in, plan, &p.window, pair_recv_off(in, me), pair_send_off(in, me, me), pair_bytes(in, me, me));
+	if (in->in_place || both_direct)
+		sends_then_receives(&p);
+	else
+		in_turns(&p);
 	return plan_finish(plan);
 }

@@ -23,11 +23,12 @@ static plan_id build(const struct exchange *x)
 
 	if (x->bytes == 0)
 		return x->after;
-	for (int s = 1; s < n; s++) {
-		int to = ring_at(me + s, n), from = ring_at(me - s, n);
-
-		sent = plan_send(x->plan, group_rank(&x->group, to), x->tag, x->own, x->bytes, &sent, 1,
+	for (int s = 1; s < n; s++)
+		sent = plan_send(x->plan, group_rank(&x->group, ring_at(me + s, n)), x->tag, x->own, x->bytes, &sent, 1,
 		                 "broadcast: mine");
+	for (int s = 1; s < n; s++) {
+		int from = ring_at(me - s, n);
+
 		got = plan_recv(x->plan, group_rank(&x->group, from), x->tag, range_of(x, from), x->bytes, &got, 1,
 		                "broadcast: theirs");
 	}

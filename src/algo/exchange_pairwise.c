@@ -75,13 +75,15 @@ static void share(struct pairwise *p, plan_id reduced)
 	const struct exchange *x = p->x;
 
 	for (int s = 1; s < p->n; s++) {
-		int to = ring_at(p->me + s, p->n), from = ring_at(p->me - s, p->n);
+		int to = ring_at(p->me + s, p->n);
 
 		if (!x->to_root || to == x->root)
 			send_block(p, to, TAG_RESULT, x->out, p->me, reduced, "pairs: result out");
-		if (!x->to_root || p->me == x->root)
-			recv_block(p, from, TAG_RESULT, ref_plus(x->out, off_of(p, from)), from, reduced,
-			           "pairs: result in");
+	}
+	for (int s = 1; s < p->n && (!x->to_root || p->me == x->root); s++) {
+		int from = ring_at(p->me - s, p->n);
+
+		recv_block(p, from, TAG_RESULT, ref_plus(x->out, off_of(p, from)), from, reduced, "pairs: result in");
 	}
 }
 
@@ -95,10 +97,12 @@ static plan_id build(const struct exchange *x)
 		              .stride = round_up(block_max(x->bytes, x->group.n, x->unit), 64) };
 	plan_id reduced;
 
+	for (int s = 1; s < p.n; s++)
+		send_block(&p, ring_at(p.me + s, p.n), TAG_PART, x->own, ring_at(p.me + s, p.n), PLAN_NO_STEP,
+		           "pairs: part out");
 	for (int s = 1; s < p.n; s++) {
-		int to = ring_at(p.me + s, p.n), from = ring_at(p.me - s, p.n);
+		int from = ring_at(p.me - s, p.n);
 
-		send_block(&p, to, TAG_PART, x->own, to, PLAN_NO_STEP, "pairs: part out");
 		recv_block(&p, from, TAG_PART, part_of(&p, from), p.me, PLAN_NO_STEP, "pairs: part in");
 	}
 	reduced = reduce_mine(&p);

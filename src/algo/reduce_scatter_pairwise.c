@@ -77,10 +77,11 @@ static void add_chunk(struct pairwise *p, uint64_t k)
 {
 	int n = p->in->layout->n, me = p->in->me;
 
+	for (int s = 1; s < n; s++)
+		send_part(p, k, ring_at(me + s, n));
 	for (int s = 1; s < n; s++) {
 		int from = ring_at(me - s, n);
 
-		send_part(p, k, ring_at(me + s, n));
 		p->got = plan_recv(p->plan, from, (uint32_t)k, part_of(p, k, from), len_of(p, p->in->me, k),
 		                   (plan_id[]){ p->got, p->done[k % AREAS] }, 2, "part in");
 	}
