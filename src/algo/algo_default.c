@@ -19,8 +19,9 @@
 /* In all ranks' inputs: from so many on, many ranks do not each read them all out of the slots. */
 #define DIRECT_TOTAL_BYTES (FEW_RANKS * DIRECT_BYTES)
 /* From so many bytes and ranks on pieces passed along all ranks outrun slots, where the last rank reads all inputs. */
-#define PREFIX_CHAIN_BYTES (4 * 1024 * 1024)
-#define PREFIX_CHAIN_RANKS 6
+#define PREFIX_CHAIN_BYTES      (4 * 1024 * 1024)
+#define PREFIX_CHAIN_BYTES_MANY (3 * 1024 * 1024) /* among more than FEW_RANKS */
+#define PREFIX_CHAIN_RANKS      6
 /* Of device_least, where no rates were measured. */
 #define DEVICE_BYTES (128 * 1024)
 /* The same of LIST_BYTES for each buffer of a list. */
@@ -53,15 +54,21 @@ static uint64_t device_least(const struct algo_in *in)
 static uint64_t direct_least(const struct algo_in *in)
 {
 	uint64_t n = (uint64_t)in->layout->n;
-	enum collective collective = in->collective;
+	bool few = n <= FEW_RANKS;
 
-	if (n <= FEW_RANKS)
-		return DIRECT_BYTES;
-	if (collective_sends_blocks(collective) || collective == COLLECTIVE_GATHER)
-		return 1;
-	if (collective == COLLECTIVE_ALLREDUCE || collective == COLLECTIVE_REDUCE)
-		return DIRECT_TOTAL_BYTES / n;
-	return DIRECT_BYTES;
+	if (collective_sends_blocks(in->collective) || in->collective == COLLECTIVE_GATHER)
+		return few ? min_u64(DIRECT_BYTES, DIRECT_TOTAL_BYTES / 2 / n) : 1;
+	switch (in->collective) {
+	case COLLECTIVE_ALLREDUCE:
+	case COLLECTIVE_REDUCE:
+		return few ? DIRECT_BYTES : DIRECT_TOTAL_BYTES / n;
+	case COLLECTIVE_SCAN:
+		return few ? DIRECT_BYTES : 3 * DIRECT_BYTES / 2;
+	case COLLECTIVE_EXSCAN: /* its direct plan copies every prefix besides */
+		return 3 * DIRECT_BYTES;
+	default:
+		return few ? DIRECT_BYTES : 2 * DIRECT_BYTES;
+	}
 }
 
 static bool gathers_in_slots(const struct algo_in *in)
@@ -73,8 +80,10 @@ static bool gathers_in_slots(const struct algo_in *in)
 
 static bool chains_prefix(const struct algo_in *in)
 {
+	uint64_t least = in->layout->n > FEW_RANKS ? PREFIX_CHAIN_BYTES_MANY : PREFIX_CHAIN_BYTES;
+
 	return collective_has(in->collective, TRAIT_PREFIX) && in->layout->n >= PREFIX_CHAIN_RANKS &&
-	       in->bytes >= PREFIX_CHAIN_BYTES;
+	       in->bytes >= least;
 }
 
 /* The choices on one node that depend on the bytes; NULL = the table's order decides. */

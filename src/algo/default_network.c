@@ -94,9 +94,14 @@ static struct network_call call_of(const struct algo_in *in)
 {
 	const struct layout *layout = in->layout;
 	bool blocks = collective_sends_blocks(in->collective) || collective_recvs_blocks(in->collective);
-	struct network_call call = { .n = (uint64_t)layout->n,
+	int root_node = layout->node_of[in->root];
+	struct network_call call = { .layout = layout,
+		                     .n = (uint64_t)layout->n,
 		                     .nodes = (uint64_t)layout->n_nodes,
 		                     .per_node = (uint64_t)layout->max_node_size,
+		                     .far = (uint64_t)(layout->n - layout->min_node_size),
+		                     .far_of_root = (uint64_t)(layout->n - layout->node_size[root_node]),
+		                     .root = layout->node_first[root_node] + layout->local_rank_of[in->root],
 		                     .message = in->message_bytes };
 	uint64_t bytes = in->bytes, unit = block_unit(in->elem_bytes),
 		 most = min_u64(MOST_BYTES, MOST_ON_LINKS / (call.n * call.n / 4));
@@ -110,8 +115,8 @@ static struct network_call call_of(const struct algo_in *in)
 	if (in->collective == COLLECTIVE_ALLREDUCE && in->fold_order == PLAN_ORDER_ANY)
 		unit *= (uint64_t)layout->min_node_size;
 	call.units = max_u64(1, (call.bytes + unit - 1) / unit);
-	call.root_inside = in->collective == COLLECTIVE_REDUCE && layout->node_of[in->root] != layout->node_of[0] &&
-	                   layout->node_of[in->root] != layout->node_of[layout->n - 1];
+	call.root_inside = in->collective == COLLECTIVE_REDUCE && root_node != layout->node_of[0] &&
+	                   root_node != layout->node_of[layout->n - 1];
 	return call;
 }
 

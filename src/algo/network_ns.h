@@ -3,11 +3,17 @@
 #ifndef ALGO_NETWORK_NS_H
 #define ALGO_NETWORK_NS_H
 
+#include "algo/algo.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
 struct network_call {
+	const struct layout *layout;
 	uint64_t n, nodes, per_node; /* per_node: ranks of the largest node */
+	uint64_t far;                /* ranks on other nodes, of a rank of the smallest node */
+	uint64_t far_of_root;        /* ranks on other nodes than the root's */
+	int root;                    /* its place in node order */
 	uint64_t bytes;              /* the longest buffer of a rank */
 	uint64_t block;              /* bytes of one rank's block */
 	uint64_t units;              /* the most blocks of an exchange that are not empty */

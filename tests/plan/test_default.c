@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The built-in rules against the cost model: the chosen algorithm's predicted time is at most 1.3 times the best.  Of
- * calls of any size, on nodes of which the last may have fewer ranks, at most twice the best: one in fifty of them is
- * above 1.3, most of them short calls on uneven nodes.  Each of these is a seed, which a failure prints: from
- * CHOIR_TEST_SEED, or 1, on.
+/* The built-in rules against the cost model: the chosen algorithm's predicted time is at most 1.3 times the best, also
+ * of random calls, on nodes of which the last may have fewer ranks.  Each of these is a seed, which a failure prints:
+ * from CHOIR_TEST_SEED, or 1, on.
  *
  * usage: test_plan_default [NUMBER]: so many of them. */
 #include <choir/plan.h>
@@ -18,10 +17,9 @@
 
 #define WORST_RATIO    1.3
 #define WORST_MEASURED 1.75
-#define WORST_RANDOM   2.0
 /* Longer calls of many ranks are left out: their simulation takes seconds. */
 #define LONG_BYTES 2097152
-static unsigned n_random = 40;
+static unsigned n_random = 400;
 
 static const char *const collectives[] = {
 	"allreduce", "reduce_scatter", "reduce_scatterv", "allgather", "allgatherv", "alltoall",
@@ -32,7 +30,7 @@ static const char *const collectives[] = {
 /* Note [measured rules] in algo_default.c: between near cores such calls are faster than the cost model says. */
 static bool is_measured(const choir_plan_options *o, const char *chosen)
 {
-	return o->ranks <= 8 && o->shared && strcmp(chosen, "direct") == 0 && o->bytes >= 2048 && o->bytes <= 8192;
+	return o->ranks <= 8 && o->shared && strncmp(chosen, "direct", 6) == 0 && o->bytes >= 2048 && o->bytes <= 12288;
 }
 
 static double predicted_us(choir_plan_options o, const char *algorithm)
@@ -172,7 +170,7 @@ static void random_choices_are_near_the_best(void **state)
 	for (unsigned i = 0; i < n_random; i++) {
 		choir_plan_options o = random_options(first + i);
 
-		if (compare(&o, NULL, WORST_RANDOM) == 0)
+		if (compare(&o, NULL, WORST_RATIO) == 0)
 			continue;
 		print_error("CHOIR_TEST_SEED=%llu\n", (unsigned long long)(first + i));
 		n_bad++;
