@@ -238,6 +238,14 @@ void dev_build_deadline(int64_t until_ns);
 choir_status dev_launch(choir_device *device, cl_kernel kernel, size_t global, size_t local, cl_event *event_p);
 
 cl_command_queue dev_queue(choir_device *device); /* the internal in-order queue */
+
+/* dev_list_way: the faster way to gather short cl_mems on this device, as exec found.
+ * dev_list_way_try: true once for a device: the caller is to find out, and calls dev_list_way_set. */
+enum dev_list_way { DEV_LIST_UNTRIED, DEV_LIST_TRYING, DEV_LIST_KERNELS, DEV_LIST_COPIES };
+enum dev_list_way dev_list_way(const choir_device *device);
+bool dev_list_way_try(choir_device *device);
+void dev_list_way_set(choir_device *device, enum dev_list_way way);
+
 bool dev_is_cpu(const choir_device *device);
 bool dev_has_far_memory(const choir_device *device); /* class stage, and not because somebody forced a CPU into it */
 /* dev_has_quick_callbacks: of far memory, unless the probe found that a look every 50 us is sooner. */

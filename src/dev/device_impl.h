@@ -64,6 +64,7 @@ struct choir_device {
 	struct pointer_cache *pointers;
 	struct program_cache programs;
 	struct keep buffers;    /* dev_buffer_give */
+	atomic_int list_way;    /* enum dev_list_way */
 	void *_Atomic attached; /* dev_attach */
 	void (*detach)(void *);
 };

@@ -19,6 +19,23 @@ cl_command_queue dev_queue(choir_device *device)
 	return device->queue;
 }
 
+enum dev_list_way dev_list_way(const choir_device *device)
+{
+	return (enum dev_list_way)atomic_load_explicit(&device->list_way, memory_order_relaxed);
+}
+
+bool dev_list_way_try(choir_device *device)
+{
+	int untried = DEV_LIST_UNTRIED;
+
+	return atomic_compare_exchange_strong(&device->list_way, &untried, DEV_LIST_TRYING);
+}
+
+void dev_list_way_set(choir_device *device, enum dev_list_way way)
+{
+	atomic_store_explicit(&device->list_way, way, memory_order_relaxed);
+}
+
 bool dev_is_cpu(const choir_device *device)
 {
 	return (device->facts.type & CL_DEVICE_TYPE_CPU) != 0;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Note [gathered lists].  Where only commands reach the caller's buffers, each segment of a list is a command each way,
- * and short ones take as long as the bus takes for many KB.  Kernels copy up to 16 segments a launch into one buffer of
- * the run on the device, and out of it, so the plan has one ordinary buffer of class stage before it.  That holds for
- * segments that are whole cl_mems: a kernel may touch all of a buffer that it is given, and other calls may be at the
- * rest of it.  Each rank and each side decides for itself.  Calls of long segments keep a command each: the copy on the
- * device would take longer than the commands it saves. */
+ * and short ones take as long as the bus takes for many KB.  So kernels, or copies where the device is faster at them
+ * (gathered_move.h), bring the segments together in one buffer of the run on the device, and out of it, and the plan
+ * has one ordinary buffer of class stage before it.  That holds for segments that are whole cl_mems: a kernel may touch
+ * all of a buffer that it is given, and other calls may be at the rest of it.  Each rank and each side decides for
+ * itself.  Calls of long segments keep a command each: the copy on the device would take longer than the commands it
+ * saves. */
 #ifndef EXEC_GATHERED_H
 #define EXEC_GATHERED_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Lists of whole cl_mems where only commands reach them: a kernel gathers them and another one scatters the results, so
- * a short list is one read and one write a rank; and a bucket is gathered while the one before it waits for its peers.
- * Reads, writes and kernels are counted. */
+/* Lists of whole cl_mems where only commands reach them: kernels, or copies on the device where these are faster,
+ * gather them and scatter the results, so a short list is one read and one write a rank; and a bucket is gathered while
+ * the one before it waits for its peers.  Reads, writes, kernels and copies are counted. */
+#include "base/wait.h"
 #include "exec/comm.h"
 #include "quick.h"
 #include "world/bus.h"
@@ -17,7 +18,14 @@
 
 #include <cmocka.h>
 
-static _Atomic int kernels;
+static _Atomic int kernels, copies;
+static _Atomic bool slow_kernels, slow_copies;
+
+static void be_slow(void)
+{
+	for (int64_t end = wait_now_ns() + 3000000; wait_now_ns() < end;)
+		sched_yield();
+}
 
 cl_int __real_clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dims, const size_t *from,
                                      const size_t *global, const size_t *local, cl_uint n, const cl_event *list,
@@ -30,8 +38,25 @@ cl_int __wrap_clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, c
                                      cl_event *event)
 {
 	atomic_fetch_add(&kernels, 1);
+	if (slow_kernels)
+		be_slow();
 	return __real_clEnqueueNDRangeKernel(queue, kernel, dims, from, global, local, n, list, event);
 }
+
+cl_int __real_clEnqueueCopyBuffer(cl_command_queue queue, cl_mem from, cl_mem to, size_t from_off, size_t to_off,
+                                  size_t bytes, cl_uint n, const cl_event *list, cl_event *event);
+cl_int __wrap_clEnqueueCopyBuffer(cl_command_queue queue, cl_mem from, cl_mem to, size_t from_off, size_t to_off,
+                                  size_t bytes, cl_uint n, const cl_event *list, cl_event *event);
+cl_int __wrap_clEnqueueCopyBuffer(cl_command_queue queue, cl_mem from, cl_mem to, size_t from_off, size_t to_off,
+                                  size_t bytes, cl_uint n, const cl_event *list, cl_event *event)
+{
+	atomic_fetch_add(&copies, 1);
+	if (slow_copies)
+		be_slow();
+	return __real_clEnqueueCopyBuffer(queue, from, to, from_off, to_off, bytes, n, list, event);
+}
+
+static enum dev_list_way way; /* of the tests that say which */
 
 static void run_shape(struct world *world, int rank, choir_comm *comm, const struct gathered_shape *shape)
 {
@@ -70,6 +95,7 @@ static void all_shapes(struct world *world, int rank, choir_comm *comm, void *un
 	bool near = choir_comm_nodes(comm) == 1, on_device = near && comm->device_bytes > 0;
 
 	(void)unused;
+	dev_list_way_set(world->device, way);
 	for (int i = 0; i < N_FORMS * 4; i++) {
 		struct gathered_shape s = { .form = (enum gathered_form)(i % N_FORMS),
 			                    .dtype = types[(i + i / N_FORMS) % 3],
@@ -85,11 +111,23 @@ static void all_shapes(struct world *world, int rank, choir_comm *comm, void *un
 	}
 }
 
-static void test_shapes(void **state)
+static void run_shapes(enum dev_list_way which)
 {
-	(void)state;
+	way = which;
 	for (int n = 2; n <= (quick_wanted() ? 2 : MOST_RANKS); n++)
 		line_up_layouts(n, all_shapes);
+}
+
+static void test_kernels(void **state)
+{
+	(void)state;
+	run_shapes(DEV_LIST_KERNELS);
+}
+
+static void test_copies(void **state)
+{
+	(void)state;
+	run_shapes(DEV_LIST_COPIES);
 }
 
 /* Memory of the host that begins between two units of a kernel: such cl_mems are no gathered list. */
@@ -135,6 +173,11 @@ static void counts(struct world *world, int rank, choir_comm *comm, void *of_for
 	struct gathered_shape shape = { .form = *(enum gathered_form *)of_form, .dtype = CHOIR_F32 };
 	struct gathered_set set = { .shape = shape, .rank = rank, .n = world->n };
 
+	/* the other side of the others has a block for each rank */
+	int sides = way != DEV_LIST_COPIES ? 0 : shape.form == ALLREDUCE ? 2 : 1;
+	int by_copies = sides * TENSORS * world->n, by_kernels = (2 - sides) * LAUNCHES * world->n;
+
+	dev_list_way_set(world->device, way);
 	CHECK(gathered_set_make(&set, world->device));
 	gathered_set_fill(&set);
 	OK(gathered_set_call(&set, comm, NULL, NULL));
@@ -142,14 +185,16 @@ static void counts(struct world *world, int rank, choir_comm *comm, void *of_for
 	if (rank == 0)
 		bus_reset();
 	atomic_store(&kernels, 0);
+	atomic_store(&copies, 0);
 	line_up();
 	OK(gathered_set_call(&set, comm, NULL, NULL));
 	line_up();
 	if (bus_reads().commands != (uint64_t)world->n || bus_writes().commands != (uint64_t)world->n ||
-	    kernels != 2 * LAUNCHES * world->n)
-		world_fail(world, rank, "form %d: %d lists of %d tensors took %d reads, %d writes and %d kernels",
+	    kernels != by_kernels || copies != by_copies)
+		world_fail(world, rank,
+		           "form %d: %d lists of %d tensors took %d reads, %d writes, %d kernels and %d copies",
 		           (int)set.shape.form, world->n, TENSORS, (int)bus_reads().commands,
-		           (int)bus_writes().commands, atomic_load(&kernels));
+		           (int)bus_writes().commands, atomic_load(&kernels), atomic_load(&copies));
 	line_up();
 	CHECK(gathered_set_wrong(&set) < 0);
 	gathered_set_drop(&set);
@@ -160,8 +205,42 @@ static void test_commands(void **state)
 	static enum gathered_form forms[] = { ALLREDUCE, REDUCE_SCATTER, ALLGATHER, GATHER_PADDED };
 
 	(void)state;
-	for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
-		line_up_run(2, 0, 60000, counts, &forms[i]);
+	for (way = DEV_LIST_KERNELS; way <= DEV_LIST_COPIES; way++)
+		for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+			line_up_run(2, 0, 60000, counts, &forms[i]);
+}
+
+/* --- which of the two --- */
+
+static void tries(struct world *world, int rank, choir_comm *comm, void *of_way)
+{
+	struct gathered_set set = { .shape = { .form = ALLREDUCE, .dtype = CHOIR_F32 }, .rank = rank, .n = world->n };
+
+	dev_list_way_set(world->device, DEV_LIST_UNTRIED);
+	line_up();
+	CHECK(gathered_set_make(&set, world->device));
+	gathered_set_fill(&set);
+	for (int round = 0; round < 2; round++) {
+		OK(gathered_set_call(&set, comm, NULL, NULL));
+		line_up();
+		CHECK(gathered_set_wrong(&set) < 0);
+		CHECK(dev_list_way(world->device) == *(enum dev_list_way *)of_way);
+		line_up();
+	}
+	gathered_set_drop(&set);
+}
+
+static void test_the_faster_is_taken(void **state)
+{
+	static enum dev_list_way ways[] = { DEV_LIST_KERNELS, DEV_LIST_COPIES };
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		slow_copies = ways[i] == DEV_LIST_KERNELS;
+		slow_kernels = ways[i] == DEV_LIST_COPIES;
+		line_up_run(2, 0, 60000, tries, &ways[i]);
+	}
+	slow_copies = slow_kernels = false;
 }
 
 /* --- buckets --- */
@@ -175,6 +254,7 @@ static void gathers_ahead(struct world *world, int rank, choir_comm *comm, void 
 	int done = 0;
 
 	(void)unused;
+	dev_list_way_set(world->device, DEV_LIST_KERNELS);
 	call.options = "bucket_bytes=10000"; /* 5 to 13 tensors: four buckets, a kernel each */
 	CHECK(gathered_set_make(&set, world->device));
 	gathered_set_fill(&set);
@@ -205,8 +285,12 @@ static void test_gathers_ahead(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_shapes), cmocka_unit_test(test_over_host),
-		                            cmocka_unit_test(test_commands), cmocka_unit_test(test_gathers_ahead) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_kernels),
+		                            cmocka_unit_test(test_copies),
+		                            cmocka_unit_test(test_over_host),
+		                            cmocka_unit_test(test_commands),
+		                            cmocka_unit_test(test_the_faster_is_taken),
+		                            cmocka_unit_test(test_gathers_ahead) };
 	int failed;
 
 	setenv("CHOIR_CLASS", "stage", 1);
