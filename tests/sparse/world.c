@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "sparse/world.h"
 
-#include <sched.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -209,6 +210,37 @@ static void run_plans(struct world *world, struct world_rank *ranks)
 	free(play.phase);
 }
 
+/* --- what a script waits for: commands that ring --- */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t rung = PTHREAD_COND_INITIALIZER;
+static bool has_rung;
+
+static void ring(void *ctx)
+{
+	(void)ctx;
+	pthread_mutex_lock(&lock);
+	has_rung = true;
+	pthread_cond_signal(&rung);
+	pthread_mutex_unlock(&lock);
+}
+
+/* A driver need not call back for every end, so for a millisecond at the most. */
+static void wait_for_ring(void)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += 1000000;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	pthread_mutex_lock(&lock);
+	while (!has_rung && pthread_cond_timedwait(&rung, &lock, &until) == 0)
+		;
+	has_rung = false;
+	pthread_mutex_unlock(&lock);
+}
+
 /* Asks one rank until it wants a plan or is over. */
 static void ask(struct world_rank *rank)
 {
@@ -226,13 +258,8 @@ static void ask(struct world_rank *rank)
 		if (rank->turn.what == SCRIPT_CALLBACK || rank->turn.what == SCRIPT_WORK)
 			rank->turn.job(rank->state);
 		else
-			sched_yield();
+			wait_for_ring();
 	}
-}
-
-static void ring(void *ctx)
-{
-	(void)ctx;
 }
 
 void world_run(struct world *world, struct world_rank *ranks)
