@@ -49,8 +49,8 @@ struct algo_in {
 	/* the host can load and store there; else only COPY accesses SEND or RECV, and not from one to the other */
 	bool send_direct, recv_direct;
 	bool owns_copied; /* neither is direct, but a command of the device copies from SEND to RECV: COPY may */
-	/* neither is direct, but kernels of this rank's device read SEND and write RECV: REDUCE may.  Note [own block]
-	 * in algo/reduce_scatter_slots.c */
+	/* neither is direct, but kernels of this rank's device read SEND and write RECV: REDUCE may.  The rank is
+	 * alone, or Note [own block] in algo/reduce_scatter_slots.c */
 	bool owns_reduced;
 	/* all ranks are on one node and may access each other's buffers by PLAN_PEER_*.  The same on all ranks of the
 	 * comm; if a buffer turns out not to be accessible, exec takes another plan */

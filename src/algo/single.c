@@ -5,14 +5,14 @@
 #include "algo/pattern_block.h"
 #include "algo/window.h"
 
-/* One REDUCE if both buffers are direct, else pieces of the window's length. */
+/* One REDUCE if both buffers are direct or the device reduces them, else pieces of the window's length. */
 static choir_status reduce_alone(const struct algo_in *in, struct plan *plan, bool final)
 {
 	uint64_t piece_bytes = round_up(in->message_bytes, block_unit(in->elem_bytes)),
 		 bytes = in->block_bytes ? in->block_bytes[0] : in->bytes;
 	struct window window;
 
-	if (bytes && in->send_direct && in->recv_direct) {
+	if (bytes && ((in->send_direct && in->recv_direct) || in->owns_reduced)) {
 		struct plan_ref send = plan_at(PLAN_SEND, 0);
 
 		plan_reduce(plan, plan_at(PLAN_RECV, 0), &send, 1, PLAN_RAW_ALL, final, bytes, NULL, 0, "my own");

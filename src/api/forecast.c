@@ -2,7 +2,8 @@
 /* Note [far memory].  The cost model knows the host's memory alone.  Where a rank's buffers are behind a bus whose
  * rates were measured, the time is that of the plan between the buffers of the host that stand for them, and before it
  * one read of all of SEND, after it one write of all of RECV, each of the rank that takes longest.  Long calls go in
- * chunks that overlap, so they take less.  A plan on the device crosses no bus, but each of its steps is a command. */
+ * chunks that overlap, so they take less.  A plan on the device crosses no bus, but each of its steps is a command; and
+ * so is the copy on the device of a rank that is alone or keeps what it has. */
 #include "api/forecast.h"
 
 #include "algo/outcome.h"
@@ -16,7 +17,8 @@ struct forecast {
 	const struct choir_comm *comm;
 	const struct algorithm *algorithm; /* NULL: the operator local */
 	struct algo_in in;                 /* of this rank */
-	bool far;                          /* SEND is read and RECV written by a command each */
+	bool far;                          /* the memory of the device is behind a bus */
+	bool crosses;                      /* so SEND is read and RECV written by a command each */
 };
 
 static double most(double a, double b)
@@ -35,7 +37,7 @@ static struct plan_costs costs_of(const struct forecast *f)
 		costs.network.latency_s = (double)network[COST_ALPHA] / 1e9;
 	if (network[COST_BETA] != usual[COST_BETA] && network[COST_BETA] > 0)
 		costs.network.bytes_per_s = 1e9 / (double)network[COST_BETA];
-	if (f->algorithm != NULL && f->algorithm->on_device)
+	if (f->far && !f->crosses)
 		costs.step_s =
 		    most(costs.step_s, most(dev_crossing_ns(device, false, 0), dev_crossing_ns(device, true, 0)) / 1e9);
 	return costs;
@@ -84,7 +86,7 @@ static choir_status add_ranks(const struct forecast *f, struct plan_cost *cost)
 
 static double crossing_s(const struct forecast *f, bool write, uint64_t bytes)
 {
-	return !f->far || bytes == 0 ? 0 : dev_crossing_ns(f->comm->device, write, bytes) / 1e9;
+	return !f->crosses || bytes == 0 ? 0 : dev_crossing_ns(f->comm->device, write, bytes) / 1e9;
 }
 
 /* finish_s: when the plan of each rank is done, the reads before it left out. */
@@ -150,7 +152,8 @@ static choir_status foresee(struct dense *d, const choir_call *call, double *sec
 	TRY(dense_plan_foresee(d, call, true, &f.in, &f.algorithm));
 	if (collective_has(d->collective, TRAIT_REDUCES) && d->op == CHOIR_OP_LOCAL)
 		f.algorithm = NULL;
-	f.far = dev_has_far_memory(d->comm->device) && (f.algorithm == NULL || !f.algorithm->on_device);
+	f.far = dev_has_far_memory(d->comm->device);
+	f.crosses = f.far && d->comm->n > 1 && f.algorithm != NULL && !f.algorithm->on_device;
 	*algorithm_p = name_of(f.algorithm);
 	return seconds_of(&f, seconds_p);
 }

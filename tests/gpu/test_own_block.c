@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Note [own block] in algo/reduce_scatter_slots.c: which calls a GPU reduces its own block of, that fewer bytes cross
- * the bus then, and that the bits are the host's.  The device's rates are set by hand, and the bytes are counted. */
+ * the bus then, and that the bits are the host's; the same of a rank that is alone, whose calls cross it not at all.
+ * The device's rates are set by hand, and the bytes are counted. */
 #include "dev/device_impl.h"
 #include "world/bus.h"
 #include "world/memory.h"
@@ -201,10 +202,87 @@ static void without_a_compiler(void **state)
 	builds_fail = false;
 }
 
+/* --- a rank that is alone --- */
+
+struct alone {
+	choir_dtype dtype;
+	choir_op op;
+	bool in_place, scans;
+	unsigned char *first; /* what the first of two calls gave */
+	struct moved moved;
+};
+
+enum { ALONE_COUNT = 60003 };
+
+static void call_alone(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	struct alone *a = arg;
+	size_t elem = choir_dtype_bytes(a->dtype), bytes = ALONE_COUNT * elem;
+	struct memory in, out, *to = a->in_place ? &in : &out;
+
+	CHECK(memory_make(&in, world->device, true, bytes, elem) &&
+	      memory_make(&out, world->device, true, bytes, elem));
+	fill(a->dtype, rank, memory_payload(&in), ALONE_COUNT);
+	memory_push(&in);
+	bus_reset();
+	OK(a->scans ? choir_scan(comm, in.buffer, to->buffer, ALONE_COUNT, a->dtype, a->op, NULL, NULL)
+	            : choir_allreduce(comm, in.buffer, to->buffer, ALONE_COUNT, a->dtype, a->op, NULL, NULL));
+	a->moved = (struct moved){ bus_reads().bytes, bus_writes().bytes };
+	memory_pull(to);
+	CHECK(memory_sentinels_stand(to));
+	if (a->first == NULL) {
+		a->first = malloc(bytes);
+		memcpy(a->first, memory_payload(to), bytes);
+	} else {
+		CHECK(memcmp(a->first, memory_payload(to), bytes) == 0);
+		free(a->first);
+		a->first = NULL;
+	}
+	memory_free(&in);
+	memory_free(&out);
+}
+
+static struct moved run_alone(struct alone *a, choir_reduce_where where)
+{
+	struct world world;
+
+	world_device()->reduce = where;
+	world_begin(&world, 1, NULL);
+	world_threads(&world, call_alone, a);
+	world_end(&world);
+	world_device()->reduce = CHOIR_REDUCE_AUTO;
+	return a->moved;
+}
+
+/* Nothing crosses the bus, and the bits are the host's. */
+static void alone(void **state)
+{
+	struct alone cases[] = {
+		{ .dtype = CHOIR_F32, .op = CHOIR_OP_SUM },
+		{ .dtype = CHOIR_F32, .op = CHOIR_OP_SUM, .in_place = true },
+		{ .dtype = CHOIR_F16, .op = CHOIR_OP_SQUARE_ADD },
+		{ .dtype = CHOIR_F32, .op = CHOIR_OP_SQUARE_ADD, .in_place = true },
+		{ .dtype = CHOIR_F64, .op = CHOIR_OP_MEAN },
+		{ .dtype = CHOIR_F32, .op = CHOIR_OP_SUM, .scans = true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		uint64_t bytes = ALONE_COUNT * choir_dtype_bytes(cases[i].dtype);
+		struct moved here = run_alone(&cases[i], CHOIR_REDUCE_AUTO),
+			     by_host = run_alone(&cases[i], CHOIR_REDUCE_HOST);
+
+		assert_int_equal(here.down, 0);
+		assert_int_equal(here.up, 0);
+		assert_int_equal(by_host.down, bytes);
+		assert_int_equal(by_host.up, bytes);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(which_calls), cmocka_unit_test(types_and_operators),
-		                            cmocka_unit_test(without_a_compiler) };
+		                            cmocka_unit_test(without_a_compiler), cmocka_unit_test(alone) };
 	int failed = cmocka_run_group_tests_name("own block", tests, NULL, NULL);
 
 	world_device_drop();
