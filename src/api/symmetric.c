@@ -18,6 +18,7 @@ struct offer {
 	struct borrow_address own;  /* registered: of its own */
 	uint64_t bytes;
 	int32_t status, registers;
+	int64_t unmapped; /* once its status is a failure: the rank whose memory it could not map, -1: none */
 };
 _Static_assert(sizeof(struct offer) % 8 == 0, "gathered as u64");
 
@@ -88,7 +89,7 @@ static choir_status make_offer(struct allotment *a, int local)
 {
 	struct offer *offer = &a->mine[local];
 
-	*offer = (struct offer){ .bytes = a->bytes, .registers = a->registered != NULL };
+	*offer = (struct offer){ .bytes = a->bytes, .registers = a->registered != NULL, .unmapped = -1 };
 	offer->status = symmetric_create(a->comms[local], a->bytes, &a->made[local]);
 	if (offer->status == CHOIR_SUCCESS && a->registered == NULL)
 		offer->status = make_arena(a->made[local], a->comms[local], offer);
@@ -121,26 +122,39 @@ static choir_status check_offers(const struct allotment *a)
 	return CHOIR_SUCCESS;
 }
 
-static choir_status map_arena(struct symmetric *symmetric, const choir_comm *comm, const struct offer *all)
+static choir_status unmapped(struct offer *mine, int rank, choir_status st)
 {
+	mine->unmapped = rank;
+	return error_prefix(st, "rank %d", rank);
+}
+
+static choir_status map_arena(struct symmetric *symmetric, const choir_comm *comm, const struct offer *all,
+                              struct offer *mine)
+{
+	int maker = node_ranks(comm)[0];
+	choir_status st = CHOIR_SUCCESS;
+
 	if (symmetric->arena == NULL)
-		TRY(arena_open(&all[node_ranks(comm)[0]].arena, &symmetric->arena));
+		st = arena_open(&all[maker].arena, &symmetric->arena);
+	if (st != CHOIR_SUCCESS)
+		return unmapped(mine, maker, st == CHOIR_TRANSPORT ? peer_lost(all[maker].arena.process) : st);
 	for (int local_rank = 0; local_rank < symmetric->n; local_rank++)
 		symmetric->shares[local_rank] = arena_slot(symmetric->arena, local_rank, 0);
 	return CHOIR_SUCCESS;
 }
 
 /* In one process the shares are at addresses of this process: nothing is to be mapped. */
-static choir_status map_lent(struct symmetric *symmetric, const choir_comm *comm, const struct offer *all, void *mine)
+static choir_status map_lent(struct symmetric *symmetric, const choir_comm *comm, const struct offer *all,
+                             struct offer *mine, void *share)
 {
-	symmetric->shares[comm->local_rank] = mine;
+	symmetric->shares[comm->local_rank] = share;
 	for (int local_rank = 0; local_rank < symmetric->n && !comm->one_process; local_rank++) {
 		if (local_rank == comm->local_rank)
 			continue;
 		choir_status st = borrow_map(&all[node_ranks(comm)[local_rank]].own, &symmetric->maps[local_rank]);
 
 		if (st != CHOIR_SUCCESS)
-			return error_prefix(st, "rank %d", node_ranks(comm)[local_rank]);
+			return unmapped(mine, node_ranks(comm)[local_rank], st);
 		symmetric->shares[local_rank] = symmetric->maps[local_rank].ptr;
 	}
 	return CHOIR_SUCCESS;
@@ -154,9 +168,9 @@ static choir_status take_share(struct allotment *a, int local, bool wrap)
 	void *share;
 
 	if (a->registered != NULL)
-		TRY(map_lent(symmetric, comm, a->all, a->registered[local]));
+		TRY(map_lent(symmetric, comm, a->all, &a->mine[local], a->registered[local]));
 	else
-		TRY(map_arena(symmetric, comm, a->all));
+		TRY(map_arena(symmetric, comm, a->all, &a->mine[local]));
 	share = symmetric->shares[comm->local_rank];
 	if (wrap)
 		TRY(dev_memory_wrap(comm->device, share, round_up(a->bytes, 64), &memory));
@@ -167,6 +181,18 @@ static choir_status take_share(struct allotment *a, int local, bool wrap)
 	TRY(symmetric_add(comm, symmetric));
 	a->made[local] = NULL;
 	return CHOIR_SUCCESS;
+}
+
+/* Of another rank, which has said so. */
+static choir_status failed_there(const struct allotment *a, int rank)
+{
+	const struct offer *theirs = &a->all[rank];
+	choir_status st = (choir_status)theirs->status;
+
+	if (st == CHOIR_PEER_DEAD && theirs->unmapped >= 0)
+		return error_set(st, "%s: rank %d is dead: rank %d could not map its share", a->call,
+		                 (int)theirs->unmapped, rank);
+	return error_set(st, "%s: rank %d could not map or wrap the shares", a->call, rank);
 }
 
 /* All ranks have their share, or none keeps one.  Where the comm has failed meanwhile that is said: a peer that knows
@@ -180,9 +206,10 @@ static choir_status take_shares(struct allotment *a, void **ptrs, cl_mem *mems)
 		const struct symmetric *symmetric = a->made[i];
 
 		a->mine[i].status = take_share(a, i, mems != NULL);
-		error_keep_first(&failure, (choir_status)a->mine[i].status);
-		if (a->mine[i].status != CHOIR_SUCCESS)
+		if (a->mine[i].status != CHOIR_SUCCESS) {
+			error_keep_first(&failure, error_prefix((choir_status)a->mine[i].status, "%s", a->call));
 			continue;
+		}
 		ptrs[i] = symmetric->shares[a->comms[i]->local_rank];
 		if (mems != NULL)
 			mems[i] = symmetric->mem;
@@ -190,8 +217,7 @@ static choir_status take_shares(struct allotment *a, void **ptrs, cl_mem *mems)
 	met = gather(a);
 	for (int rank = 0; rank < a->comms[0]->n && met == CHOIR_SUCCESS && failure.status == CHOIR_SUCCESS; rank++)
 		if (a->all[rank].status != CHOIR_SUCCESS)
-			met = error_set((choir_status)a->all[rank].status,
-			                "%s: rank %d could not map or wrap the shares", a->call, rank);
+			met = failed_there(a, rank);
 	if (failure.status == CHOIR_SUCCESS && met == CHOIR_SUCCESS)
 		return CHOIR_SUCCESS;
 	for (int i = 0; i < a->n_local; i++)

@@ -2,6 +2,8 @@
 /* A process that is killed, or ends before its peers have read all it lent them: they say so, long before the
  * deadline, and what they still read stands. */
 #include "exec/comm.h"
+#include "exec/liveness.h"
+#include "node/arena.h"
 #include "node/process_id.h"
 #include "sparse/share.h"
 #include "world/endings.h"
@@ -9,6 +11,7 @@
 #include "world/processes.h"
 
 #include <poll.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -300,6 +303,46 @@ static void leaves_early_sparse(const struct rank *me, int way)
 	MUST(choir_comm_destroy(comm) == CHOIR_SUCCESS);
 }
 
+/* --- rank 0 is killed when it has shared its memory, before rank 2 maps that --- */
+
+static choir_comm *kills_in; /* rank 2's comm */
+
+choir_status __real_arena_open(const struct arena_address *address, struct arena **out_p);
+choir_status __wrap_arena_open(const struct arena_address *address, struct arena **out_p);
+choir_status __wrap_arena_open(const struct arena_address *address, struct arena **out_p)
+{
+	uint64_t before = 0, calls = 0;
+	int watch;
+
+	if (kills_in == NULL)
+		return __real_arena_open(address, out_p);
+	(void)liveness_calls(kills_in, 2, &before);
+	while (!liveness_calls(kills_in, 0, &calls) || calls <= before) /* the second of the two gathers */
+		sched_yield();
+	watch = peer_watch_open(address->process);
+	kill(process_pid(address->process), SIGKILL);
+	while (!peer_watch_dead(watch))
+		sched_yield();
+	peer_watch_close(watch);
+	return __real_arena_open(address, out_p);
+}
+
+static void killed_sharing(const struct rank *me, int unused)
+{
+	choir_comm *comm;
+	void *share;
+
+	(void)unused;
+	processes_create(me, 1, 0, 30000, &comm);
+	MUST(sum_works(comm, 1000));
+	meeting_wait(me->meeting);
+	if (me->rank == 2)
+		kills_in = comm;
+	MUST(choir_mem_alloc(comm, 5000, &share, NULL) == CHOIR_PEER_DEAD);
+	MUST(says(choir_last_error(), "choir_mem_alloc|rank 0|dead"));
+	choir_comm_destroy(comm);
+}
+
 static void test_killed(void **state)
 {
 	(void)state;
@@ -314,6 +357,7 @@ static void test_killed(void **state)
 	processes_run(2, 9, exited, -1);
 	processes_run(2, 0, killed_symmetric, 0);
 	processes_run(3, 0, killed_symmetric, 0);
+	processes_run(3, 0, killed_sharing, 0);
 }
 
 static void test_made_again(void **state)
