@@ -11,8 +11,17 @@
 #endif
 
 typedef struct {
-	ulong from[16], part[16], length[16];
+	ulong16 from, part, length;
 } places;
+
+/* The argument has no arrays: llvmpipe's compiler crashes on one whose index is a variable. */
+static ulong of_buffer(ulong16 all, uint k)
+{
+	const ulong each[16] = { all.s0, all.s1, all.s2, all.s3, all.s4, all.s5, all.s6, all.s7,
+		                 all.s8, all.s9, all.sa, all.sb, all.sc, all.sd, all.se, all.sf };
+
+	return each[k];
+}
 
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void gather_buffers(__global const VALUE *b0, __global const VALUE *b1, __global const VALUE *b2,
@@ -27,9 +36,9 @@ void gather_buffers(__global const VALUE *b0, __global const VALUE *b1, __global
 		                                    b8, b9, b10, b11, b12, b13, b14, b15 };
 	const uint k = (uint)group_number() / n_groups;
 	__global const VALUE *const buffer = buffers[k];
-	const ulong to = whole_at + in.from[k], n = in.length[k];
+	const ulong to = whole_at + of_buffer(in.from, k), n = of_buffer(in.length, k);
 
-	for (walk at = walk_of((uint)group_number() % n_groups, n_blocks, in.part[k]); at.i < at.end;
+	for (walk at = walk_of((uint)group_number() % n_groups, n_blocks, of_buffer(in.part, k)); at.i < at.end;
 	     at = walk_on(at))
 		whole[to + at.row * width + at.column] = at.i < n ? buffer[at.i] : (VALUE)0;
 }
@@ -46,9 +55,9 @@ void scatter_buffers(__global VALUE *b0, __global VALUE *b1, __global VALUE *b2,
 		                              b8, b9, b10, b11, b12, b13, b14, b15 };
 	const uint k = (uint)group_number() / n_groups;
 	__global VALUE *const buffer = buffers[k];
-	const ulong start = whole_at + in.from[k], n = in.length[k];
+	const ulong start = whole_at + of_buffer(in.from, k), n = of_buffer(in.length, k);
 
-	for (walk at = walk_of((uint)group_number() % n_groups, n_blocks, in.part[k]); at.i < at.end;
+	for (walk at = walk_of((uint)group_number() % n_groups, n_blocks, of_buffer(in.part, k)); at.i < at.end;
 	     at = walk_on(at))
 		if (at.i < n)
 			buffer[at.i] = whole[start + at.row * width + at.column];

@@ -10,7 +10,10 @@ const char *device_unfit(const struct algo_in *in)
 
 	if (in->to_bytes)
 		return "needs the blocks of all pairs";
-	return why ? why : in->device_bytes ? NULL : "needs devices that share a context, of class stage";
+	if (why || in->device_bytes)
+		return why;
+	return "needs devices that share a context, of class stage, and whose kernels have the host's bits for this "
+	       "call";
 }
 
 /* Kernels read one cl_mem an operand, so a rank copies what it has in a list. */
