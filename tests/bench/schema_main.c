@@ -27,6 +27,8 @@ int main(int argc, char **argv)
 	status = output != NULL ? pclose(output) : -1;
 	if (run == NULL || !WIFEXITED(status)) {
 		fprintf(stderr, "%s: no JSON, wait status %d\n", command, status);
+		json_decref(run);
+		schema_destroy(schema);
 		return WIFEXITED(status) && WEXITSTATUS(status) != 0 ? WEXITSTATUS(status) : 1;
 	}
 	wrong = schema_check(schema, run);

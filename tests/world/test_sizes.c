@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Structs of callers built before or after this version, counts at their ends, and handles that nothing is moved
  * through. */
+#include "base/arithmetic.h"
 #include "world/gate.h"
 
 #include <choir/op.h>
@@ -27,10 +28,11 @@ static unsigned char *room_end(void)
 	return pages + page;
 }
 
-/* A struct of the first n bytes of one that this version knows, its struct_size among them. */
+/* A struct of the first n bytes of one that this version knows, its struct_size among them.  It begins where structs
+ * may, so up to 7 bytes are behind it. */
 static void *shortened(const void *whole, size_t n)
 {
-	unsigned char *at = room_end() - n;
+	unsigned char *at = room_end() - round_up(n, sizeof(size_t));
 
 	memcpy(at, whole, n);
 	memcpy(at, &n, sizeof n);
