@@ -15,7 +15,8 @@
 /* For shorter calls a copy into a slot costs less than the second wait of the direct algorithms. */
 #define DIRECT_BYTES (2 * 1024)
 /* Among more ranks the second wait is the lesser cost earlier: Note [many ranks]. */
-#define FEW_RANKS 8
+#define FEW_RANKS        8
+#define PREFIX_FEW_RANKS 4 /* of exscan */
 /* In all ranks' inputs: from so many on, many ranks do not each read them all out of the slots. */
 #define DIRECT_TOTAL_BYTES (FEW_RANKS * DIRECT_BYTES)
 /* From so many bytes and ranks on pieces passed along all ranks outrun slots, where the last rank reads all inputs. */
@@ -65,7 +66,7 @@ static uint64_t direct_least(const struct algo_in *in)
 	case COLLECTIVE_SCAN:
 		return few ? DIRECT_BYTES : 3 * DIRECT_BYTES / 2;
 	case COLLECTIVE_EXSCAN: /* its direct plan copies every prefix besides */
-		return 3 * DIRECT_BYTES;
+		return n <= PREFIX_FEW_RANKS ? DIRECT_BYTES : 3 * DIRECT_BYTES;
 	default:
 		return few ? DIRECT_BYTES : 2 * DIRECT_BYTES;
 	}
