@@ -94,14 +94,14 @@ static struct network_call call_of(const struct algo_in *in)
 {
 	const struct layout *layout = in->layout;
 	bool blocks = collective_sends_blocks(in->collective) || collective_recvs_blocks(in->collective);
-	int root_node = layout->node_of[in->root];
+	int root = collective_has(in->collective, TRAIT_ROOTED) ? in->root : 0, root_node = layout->node_of[root];
 	struct network_call call = { .layout = layout,
 		                     .n = (uint64_t)layout->n,
 		                     .nodes = (uint64_t)layout->n_nodes,
 		                     .per_node = (uint64_t)layout->max_node_size,
 		                     .far = (uint64_t)(layout->n - layout->min_node_size),
 		                     .far_of_root = (uint64_t)(layout->n - layout->node_size[root_node]),
-		                     .root = layout->node_first[root_node] + layout->local_rank_of[in->root],
+		                     .root = layout->node_first[root_node] + layout->local_rank_of[root],
 		                     .message = in->message_bytes };
 	uint64_t bytes = in->bytes, unit = block_unit(in->elem_bytes),
 		 most = min_u64(MOST_BYTES, MOST_ON_LINKS / (call.n * call.n / 4));
@@ -141,8 +141,10 @@ const struct algorithm *default_network(const struct algo_in *in)
 		if (choice->collective != in->collective || (choice->nodes != ANY && choice->nodes != nodes))
 			continue;
 		algorithm = algo_find(in->collective, choice->name);
+		if (algo_unfit(algorithm, in)) /* then its estimate may not be defined */
+			continue;
 		ns = choice->ns(&call);
-		if (ns < best_ns - best_ns / 32 && !algo_unfit(algorithm, in)) {
+		if (ns < best_ns - best_ns / 32) {
 			best = algorithm;
 			best_ns = ns;
 		}
