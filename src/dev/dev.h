@@ -231,6 +231,7 @@ void dev_kernel_give(choir_device *device, const char *source, const char *optio
 /* dev_build_deadline: this thread waits for builds until until_ns (CLOCK_MONOTONIC) from now on; 0: ten minutes
  * each. */
 void dev_build_deadline(int64_t until_ns);
+int64_t dev_build_until(void); /* as set last */
 
 /* dev_launch: enqueues the kernel on the internal in-order queue; event_p as for dev_copy, since each flush is a call
  * of the driver's to the GPU.  global is a multiple of local; local 0 lets the driver choose.  More groups than
@@ -240,7 +241,8 @@ choir_status dev_launch(choir_device *device, cl_kernel kernel, size_t global, s
 cl_command_queue dev_queue(choir_device *device); /* the internal in-order queue */
 
 /* dev_list_way: the faster way to gather short cl_mems on this device, as exec found.
- * dev_list_way_try: true once for a device: the caller is to find out, and calls dev_list_way_set. */
+ * dev_list_way_try: true for one thread at a time while it is not known: it is to find out, and calls
+ * dev_list_way_set; others use kernels meanwhile.  What is found holds as long as the device. */
 enum dev_list_way { DEV_LIST_UNTRIED, DEV_LIST_TRYING, DEV_LIST_KERNELS, DEV_LIST_COPIES };
 enum dev_list_way dev_list_way(const choir_device *device);
 bool dev_list_way_try(choir_device *device);

@@ -23,8 +23,8 @@ static bool is_whole(const struct segment *segment)
 	return segment->ptr == NULL && access != NULL && dev_is_on_device(access) && dev_is_whole(access);
 }
 
-/* Would kernels take less time than a command a segment, and may they touch the buffers? */
-static bool is_worth_kernels(const choir_device *device, const struct segments *segments, uint64_t bytes)
+/* Does gathering take less time than a read or write a segment, and may kernels touch the buffers? */
+static bool is_worth_gathering(const choir_device *device, const struct segments *segments, uint64_t bytes)
 {
 	uint64_t command = dev_command_bytes(device) > 0 ? dev_command_bytes(device) : NEAR_COMMAND_BYTES;
 
@@ -38,12 +38,17 @@ static bool is_worth_kernels(const choir_device *device, const struct segments *
 	return true;
 }
 
-/* Another thread's trial is not waited for. */
-static bool copies_are_faster(choir_device *device)
+/* While another thread tries the ways these are kernels. */
+static choir_status learn_way(choir_device *device)
 {
-	if (dev_list_way_try(device))
-		dev_list_way_set(device, gathered_move_copies_are_faster(device) ? DEV_LIST_COPIES : DEV_LIST_KERNELS);
-	return dev_list_way(device) == DEV_LIST_COPIES;
+	enum dev_list_way way;
+	choir_status st;
+
+	if (!dev_list_way_try(device))
+		return CHOIR_SUCCESS;
+	st = gathered_move_try(device, &way);
+	dev_list_way_set(device, way);
+	return st;
 }
 
 choir_status gathered_fits(choir_device *device, const struct segments *segments, uint64_t bytes, bool written,
@@ -52,9 +57,11 @@ choir_status gathered_fits(choir_device *device, const struct segments *segments
 	struct gathered_move move = { .device = device, .segments = segments, .scatters = written, .bytes = bytes };
 
 	*fits_p = false;
-	if (!is_worth_kernels(device, segments, bytes))
+	if (!is_worth_gathering(device, segments, bytes))
 		return CHOIR_SUCCESS;
-	*fits_p = gathered_move_copies(&move) && copies_are_faster(device);
+	if (gathered_move_copies(&move))
+		TRY(learn_way(device));
+	*fits_p = gathered_move_copies(&move) && dev_list_way(device) == DEV_LIST_COPIES;
 	return *fits_p ? CHOIR_SUCCESS : gathered_move_build(&move, fits_p);
 }
 

@@ -179,7 +179,7 @@ choir_status gathered_move_start(const struct gathered_move *move, bool copies, 
 
 /* --- which is faster: 16 buffers of 1 KB --- */
 
-enum { TRIES = 3, TRIED_BYTES = 1 << 10, TRIES_NS = 5000000, ONE_NS = 100000000 };
+enum { TRIES = 3, TRIED_BYTES = 1 << 10, TRIES_NS = 5000000, MOST_NS = 1000000000 };
 
 struct trial {
 	struct gathered_move move;
@@ -210,15 +210,15 @@ static bool trial_make(struct trial *t, choir_device *device)
 	return true;
 }
 
-/* The time of one gather; INT64_MAX if it failed or took longer than ONE_NS. */
-static int64_t trial_ns(const struct trial *t, bool copies)
+/* The time of one gather; INT64_MAX if it failed or is not over by then. */
+static int64_t trial_ns(const struct trial *t, bool copies, int64_t until_ns)
 {
 	int64_t start = wait_now_ns(), now = start;
 	cl_event event = NULL;
 	bool done = false;
 	choir_status st = gathered_move_start(&t->move, copies, &event);
 
-	while (st == CHOIR_SUCCESS && !done && now - start < ONE_NS) {
+	while (st == CHOIR_SUCCESS && !done && now < until_ns) {
 		st = dev_poll(event, &done);
 		now = wait_now_ns();
 		if (!done)
@@ -229,35 +229,54 @@ static int64_t trial_ns(const struct trial *t, bool copies)
 	return done ? now - start : INT64_MAX;
 }
 
-/* The first of each, which may take a driver longer, do not count, and the second ones are tried in any case. */
-static void try_both(const struct trial *t, int64_t best[2])
+/* The first of each, for which a CPU's runtime compiles the kernel once more, do not count, and the second ones are
+ * tried in any case.  False: not all of these were over by then. */
+static bool try_both(const struct trial *t, int64_t until_ns, bool *copies_win_p)
 {
-	int64_t end_ns = 0;
+	int64_t best[2] = { INT64_MAX, INT64_MAX }, end_ns = 0;
 
 	for (int i = -2; i < 2 * TRIES && (i < 2 || wait_now_ns() < end_ns); i++) {
-		int64_t ns = trial_ns(t, i % 2 != 0);
+		int64_t ns = trial_ns(t, i % 2 != 0, until_ns);
 
 		if (ns == INT64_MAX)
-			return;
+			return false;
 		if (i < 0)
 			end_ns = wait_now_ns() + TRIES_NS;
 		else
 			best[i % 2] = ns < best[i % 2] ? ns : best[i % 2];
 	}
+	*copies_win_p = best[1] < best[0];
+	return true;
 }
 
-bool gathered_move_copies_are_faster(choir_device *device)
+static choir_status try_ways(const struct trial *t, enum dev_list_way *way_p)
+{
+	int64_t until_ns = wait_now_ns() + MOST_NS, deadline_ns = dev_build_until();
+	bool built, copies_win = false, is_cut = deadline_ns > 0 && deadline_ns < until_ns;
+
+	TRY(gathered_move_build(&t->move, &built));
+	if (!built) {
+		*way_p = DEV_LIST_COPIES;
+		return CHOIR_SUCCESS;
+	}
+	if (!try_both(t, is_cut ? deadline_ns : until_ns, &copies_win) && is_cut)
+		return CHOIR_SUCCESS;
+	*way_p = copies_win ? DEV_LIST_COPIES : DEV_LIST_KERNELS;
+	return CHOIR_SUCCESS;
+}
+
+choir_status gathered_move_try(choir_device *device, enum dev_list_way *way_p)
 {
 	struct trial *t = calloc(1, sizeof *t);
-	int64_t best[2] = { INT64_MAX, INT64_MAX };
-	bool built = false;
+	choir_status st = CHOIR_SUCCESS;
 
-	if (t != NULL && trial_make(t, device) && gathered_move_build(&t->move, &built) == CHOIR_SUCCESS && built)
-		try_both(t, best);
+	*way_p = DEV_LIST_UNTRIED;
+	if (t != NULL && trial_make(t, device))
+		st = try_ways(t, way_p);
 	for (int i = 0; t != NULL && i < BUFFERS; i++)
 		dev_buffer_free(t->mems[i]);
 	if (t != NULL)
 		dev_buffer_free(t->whole);
 	free(t);
-	return best[1] < best[0];
+	return st;
 }

@@ -220,6 +220,8 @@ static void tries(struct world *world, int rank, choir_comm *comm, void *of_way)
 	struct gathered_set set = { .shape = { .form = ALLREDUCE, .dtype = CHOIR_F32 }, .rank = rank, .n = world->n };
 
 	dev_list_way_set(world->device, DEV_LIST_UNTRIED);
+	atomic_store(&kernels, 0);
+	atomic_store(&copies, 0);
 	line_up();
 	CHECK(gathered_set_make(&set, world->device));
 	gathered_set_fill(&set);
@@ -228,6 +230,7 @@ static void tries(struct world *world, int rank, choir_comm *comm, void *of_way)
 		line_up();
 		CHECK(gathered_set_wrong(&set) < 0);
 		CHECK(dev_list_way(world->device) == *(enum dev_list_way *)of_way);
+		CHECK(kernels > 0 && copies > 0); /* both were tried */
 		line_up();
 	}
 	gathered_set_drop(&set);
