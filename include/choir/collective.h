@@ -293,15 +293,16 @@ CHOIR_API choir_status choir_supports(choir_comm *comm, const char *collective, 
 /* choir_predict: the seconds that the cost model (choir_plan_predict in <choir/plan.h>) gives for this call on this
  * comm, from a common start until the last rank is done, by its layout, rules and options.  The buffers are memory of
  * the comm's device and not in place.  If that memory is far (a GPU's own), one read of the whole SEND and one write of
- * the whole RECV are added, by the measured rates; long calls overlap these with the rest and take less.  A rank that
- * is alone or keeps what it has copies there. collective: "allreduce", ..., also "reduce_scatter_padded" and
- * "allgather_padded".  count, op and root: as the call is given them; root: the peer of send and recv; what a
- * collective does not take is ignored.  v forms: count is the elements of every block.  sparse_allreduce: each rank has
- * count pairs of one value, of i32 indices spread evenly over 0 to 2^31 - 1, and the time is predicted_us of its
- * statistics (<choir/sparse.h>). call (may be NULL): its options.  The network's latency and rate are those that
- * "costs:" in the comm's rules sets, else the model's.  *algorithm_p (may be NULL): what would run; "local" for the
- * operator local.  Sends nothing; takes about a second for a million steps of all ranks; any thread.  ARGUMENT;
- * UNSUPPORTED: topk_allreduce, since its state decides how much it sends; a message of a rank to itself. */
+ * the whole RECV are added, by the measured rates; long calls overlap these with the rest and take less.  Of a rank
+ * that is alone in its comm that holds for short calls only: the others are done on its device.
+ * collective: "allreduce", ..., also "reduce_scatter_padded" and "allgather_padded".  count, op and root: as the call
+ * is given them; root: the peer of send and recv; what a collective does not take is ignored.  v forms: count is the
+ * elements of every block.  sparse_allreduce: each rank has count pairs of one value, of i32 indices spread evenly over
+ * 0 to 2^31 - 1, and the time is predicted_us of its statistics (<choir/sparse.h>).
+ * call (may be NULL): its options.  The network's latency and rate are those that "costs:" in the comm's rules sets,
+ * else the model's.  *algorithm_p (may be NULL): what would run; "local" for the operator local.  Sends nothing; takes
+ * about a second for a million steps of all ranks; any thread.  ARGUMENT; UNSUPPORTED: topk_allreduce, since its state
+ * decides how much it sends; a message of a rank to itself. */
 CHOIR_API choir_status choir_predict(choir_comm *comm, const char *collective, size_t count, choir_dtype dtype,
                                      choir_op op, int root, const choir_call *call, double *seconds_p,
                                      const char **algorithm_p);

@@ -109,26 +109,36 @@ static bool is_mem_on_device(const struct dev_access *access)
 	return access->mem != NULL && dev_is_on_device(access);
 }
 
-/* A rank that is alone reduces all it has there; others their own block: Note [own block] in
- * algo/reduce_scatter_slots.c. */
-static bool has_own_block(const struct dense *d)
+/* Are the call's reductions left to a device with far memory? */
+static bool may_reduce_there(const struct dense *d)
+{
+	const choir_device *device = d->comm->device;
+
+	return d->op != CHOIR_OP_LOCAL && d->op != CHOIR_OP_PREMUL_SUM && (d->user == NULL || d->by_kernels) &&
+	       dev_has_far_memory(device) && dev_reduce_where(device) != CHOIR_REDUCE_HOST;
+}
+
+bool dense_buffers_reduce_alone(const struct dense *d)
+{
+	return d->comm->n == 1 && collective_has(d->collective, TRAIT_REDUCES) && d->collective != COLLECTIVE_EXSCAN &&
+	       may_reduce_there(d);
+}
+
+/* Note [own block] in algo/reduce_scatter_slots.c.  A rank that is alone reduces all it has there. */
+static bool has_own_block(const struct dense *d, const struct bound *bound)
 {
 	bool scatters = d->collective == COLLECTIVE_REDUCE_SCATTER || d->collective == COLLECTIVE_REDUCE_SCATTERV;
 
 	if (d->comm->n == 1)
-		return collective_has(d->collective, TRAIT_REDUCES);
-	return scatters && d->comm->n <= OWN_BLOCK_RANKS && lie_apart(d);
+		return dense_buffers_reduce_alone(d) && (lie_apart(d) || bound->send.mem == bound->recv.mem);
+	return scatters && d->comm->n <= OWN_BLOCK_RANKS && may_reduce_there(d) && lie_apart(d);
 }
 
 /* Short calls have shadows, so their buffers are direct. */
 static bool may_own_reduced(const struct dense *d, const struct bound *bound)
 {
-	const choir_device *device = d->comm->device;
-
-	return d->op != CHOIR_OP_LOCAL && !bound->in.scaled && (d->user == NULL || d->by_kernels) &&
-	       dev_has_far_memory(device) && dev_reduce_where(device) != CHOIR_REDUCE_HOST && !bound->in.send_direct &&
-	       !bound->in.recv_direct && is_mem_on_device(&bound->send) && is_mem_on_device(&bound->recv) &&
-	       has_own_block(d);
+	return !bound->in.send_direct && !bound->in.recv_direct && is_mem_on_device(&bound->send) &&
+	       is_mem_on_device(&bound->recv) && has_own_block(d, bound);
 }
 
 /* Where no kernel gives the host's bits, or it cannot be built, the host reduces; at the deadline that is not known

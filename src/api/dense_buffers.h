@@ -13,6 +13,10 @@ choir_status dense_buffers_stage(struct dense *d, struct prepared *prepared);
  * bound->in is described.  ARGUMENT. */
 choir_status dense_buffers_bind(const struct dense *d, struct bound *bound, struct prepared *prepared);
 
+/* dense_buffers_reduce_alone: is the rank alone, with a device of far memory, that does the call's reductions if both
+ * buffers are cl_mems there and no short ones? */
+bool dense_buffers_reduce_alone(const struct dense *d);
+
 /* dense_buffers_part_lists: lists are not gathered after all: a plan on the device copies from and to the segments. */
 void dense_buffers_part_lists(const struct dense *d, struct bound *bound);
 

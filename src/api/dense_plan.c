@@ -104,6 +104,7 @@ static void take_device_memory(const struct dense *d, struct algo_in *in)
 	in->send_direct = d->send_bytes <= direct_bytes;
 	in->recv_direct = d->recv_bytes <= direct_bytes;
 	in->owns_copied = !in->send_direct && !in->recv_direct;
+	in->owns_reduced = in->owns_copied && dense_buffers_reduce_alone(d) && dense_plan_kernels_can(d);
 	in->shared = false;
 }
 

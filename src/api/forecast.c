@@ -2,8 +2,8 @@
 /* Note [far memory].  The cost model knows the host's memory alone.  Where a rank's buffers are behind a bus whose
  * rates were measured, the time is that of the plan between the buffers of the host that stand for them, and before it
  * one read of all of SEND, after it one write of all of RECV, each of the rank that takes longest.  Long calls go in
- * chunks that overlap, so they take less.  A plan on the device crosses no bus, but each of its steps is a command; and
- * so is the copy on the device of a rank that is alone or keeps what it has. */
+ * chunks that overlap, so they take less.  A plan on the device crosses no bus, but each of its
+ * steps is a command; and so is what a rank that is alone does there. */
 #include "api/forecast.h"
 
 #include "algo/outcome.h"
@@ -142,6 +142,16 @@ static const char *name_of(const struct algorithm *algorithm)
 	return algorithm != NULL ? algorithm->name : "local";
 }
 
+/* Does nothing cross the bus? */
+static bool stays(const struct forecast *f)
+{
+	bool reduces = collective_has(f->in.collective, TRAIT_REDUCES);
+
+	if (f->algorithm == NULL)
+		return false;
+	return f->algorithm->on_device || (f->comm->n == 1 && f->in.owns_copied && (!reduces || f->in.owns_reduced));
+}
+
 static choir_status foresee(struct dense *d, const choir_call *call, double *seconds_p, const char **algorithm_p)
 {
 	struct forecast f = { .comm = d->comm };
@@ -153,7 +163,7 @@ static choir_status foresee(struct dense *d, const choir_call *call, double *sec
 	if (collective_has(d->collective, TRAIT_REDUCES) && d->op == CHOIR_OP_LOCAL)
 		f.algorithm = NULL;
 	f.far = dev_has_far_memory(d->comm->device);
-	f.crosses = f.far && d->comm->n > 1 && f.algorithm != NULL && !f.algorithm->on_device;
+	f.crosses = f.far && !stays(&f);
 	*algorithm_p = name_of(f.algorithm);
 	return seconds_of(&f, seconds_p);
 }
