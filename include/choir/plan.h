@@ -70,6 +70,7 @@ typedef struct choir_plan_costs {
 	double reduce_GBps; /* one rank's reductions, by bytes of all operands */
 	double flag_us;     /* until the ranks of the node see a published flag */
 	double step_us;     /* the engine's own time for a step */
+	double slot_GBps;   /* besides: one rank's writes to its slot, whose lines are in its peers' caches */
 } choir_plan_costs;
 
 /* choir_plan_costs_default: TCP at 1 Gb/s between the nodes, and a node whose chunks stay in the cache.  Set

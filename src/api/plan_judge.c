@@ -98,6 +98,7 @@ static choir_plan_costs public_costs(const struct plan_costs *costs)
 		.reduce_GBps = costs->reduce_bytes_per_s / 1e9,
 		.flag_us = costs->flag_s * 1e6,
 		.step_us = costs->step_s * 1e6,
+		.slot_GBps = costs->slot_bytes_per_s / 1e9,
 	};
 }
 
@@ -125,6 +126,7 @@ static choir_status read_costs(const choir_plan_costs *given, struct plan_costs 
 		.reduce_bytes_per_s = c.reduce_GBps * 1e9,
 		.flag_s = c.flag_us / 1e6,
 		.step_s = c.step_us / 1e6,
+		.slot_bytes_per_s = c.slot_GBps * 1e9,
 	};
 	return plan_costs_check(out);
 }

@@ -14,6 +14,7 @@ const struct plan_costs plan_costs_default = {
 	.node = { .latency_s = 0.3e-6, .bytes_per_s = 10e9, .overhead_s = 0.2e-6, .copies = 1 },
 	.copy_bytes_per_s = 45e9,
 	.reduce_bytes_per_s = 45e9,
+	.slot_bytes_per_s = 19e9,
 	.flag_s = 0.3e-6,
 	.step_s = 0.05e-6,
 };
@@ -39,6 +40,7 @@ choir_status plan_costs_check(const struct plan_costs *costs)
 	TRY(check_value("the copy rate", costs->copy_bytes_per_s, true));
 	TRY(check_value("the reduce rate", costs->reduce_bytes_per_s, true));
 	TRY(check_value("the flag's latency", costs->flag_s, false));
+	TRY(check_value("the slot rate", costs->slot_bytes_per_s, true));
 	return check_value("the time of a step", costs->step_s, false);
 }
 
@@ -107,6 +109,11 @@ static bool is_message(const struct plan_step *step)
 	return step->kind == PLAN_SEND_MSG || step->kind == PLAN_RECV_MSG;
 }
 
+static double to_slot_s(const struct plan_costs *costs, const struct plan_step *step)
+{
+	return step->dst.buf == PLAN_SLOT ? (double)step->len / costs->slot_bytes_per_s : 0;
+}
+
 /* The time that a step occupies the rank's processor. */
 static double cost_of(const struct plan_cost *cost, int rank, const struct plan_step *step)
 {
@@ -121,8 +128,8 @@ static double cost_of(const struct plan_cost *cost, int rank, const struct plan_
 	}
 	if (step->kind == PLAN_REDUCE)
 		return costs->step_s + step->n_src * len / costs->reduce_bytes_per_s +
-		       step->n_more * len / costs->copy_bytes_per_s;
-	return costs->step_s + (step->kind == PLAN_COPY ? len / costs->copy_bytes_per_s : 0);
+		       step->n_more * len / costs->copy_bytes_per_s + to_slot_s(costs, step);
+	return costs->step_s + (step->kind == PLAN_COPY ? len / costs->copy_bytes_per_s + to_slot_s(costs, step) : 0);
 }
 
 choir_status plan_cost_add(struct plan_cost *cost, int rank, const struct plan *plan)

@@ -20,6 +20,7 @@ struct plan_costs {
 	struct plan_link node;     /* ranks of one node */
 	double copy_bytes_per_s;   /* one rank, bytes copied */
 	double reduce_bytes_per_s; /* one rank, bytes of all sources */
+	double slot_bytes_per_s;   /* one rank, besides: bytes written to its slot, whose lines its peers' cores have */
 	double flag_s;             /* from a PUBLISH until the ranks of the node see it */
 	double step_s;             /* the engine's own time, for each step that is not empty */
 };

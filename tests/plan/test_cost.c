@@ -24,6 +24,7 @@ static const struct plan_costs bare = {
 	.node = { .latency_s = ALPHA, .bytes_per_s = BETA },
 	.copy_bytes_per_s = 1e30,
 	.reduce_bytes_per_s = 1e30,
+	.slot_bytes_per_s = 1e30,
 };
 
 static int *nodes_of(int n, int per_node)

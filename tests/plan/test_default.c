@@ -15,8 +15,7 @@
 
 #include <cmocka.h>
 
-#define WORST_RATIO    1.3
-#define WORST_MEASURED 1.75
+#define WORST_RATIO 1.3
 /* Longer calls of many ranks are left out: their simulation takes seconds. */
 #define LONG_BYTES 2097152
 static unsigned n_random = 400;
@@ -26,12 +25,6 @@ static const char *const collectives[] = {
 	"alltoallv", "broadcast",      "reduce",          "gather",    "gatherv",    "scatter",
 	"scatterv",  "scan",           "exscan",          "barrier",
 };
-
-/* Note [measured rules] in algo_default.c: between near cores such calls are faster than the cost model says. */
-static bool is_measured(const choir_plan_options *o, const char *chosen)
-{
-	return o->ranks <= 8 && o->shared && strncmp(chosen, "direct", 6) == 0 && o->bytes >= 2048 && o->bytes <= 12288;
-}
 
 static double predicted_us(choir_plan_options o, const char *algorithm)
 {
@@ -78,8 +71,7 @@ static unsigned compare(const choir_plan_options *o, const char *const *rivals, 
 		}
 	}
 	assert_non_null(chosen);
-	is_near =
-	    chosen_us <= worst_ratio * best_us || (is_measured(o, chosen) && chosen_us <= WORST_MEASURED * best_us);
+	is_near = chosen_us <= worst_ratio * best_us;
 	if (!is_near)
 		print_error("%s, %d ranks, %d a node%s, %zu bytes: %s %.1f us, but %s %.1f us\n", o->collective,
 		            o->ranks, o->ranks_per_node, o->shared ? ", shared" : "", o->bytes, chosen, chosen_us, best,

@@ -146,6 +146,7 @@ static const struct flag table[] = {
 	COST("reduce-rate", reduce_GBps, "GB/s", "of one rank, by bytes of all operands"),
 	COST("flag", flag_us, "US", "until the node sees a raised flag"),
 	COST("step", step_us, "US", "the engine's own time for a step"),
+	COST("slot-rate", slot_GBps, "GB/s", "besides, of one rank's writes to its slot"),
 	{ .title = "" },
 };
 
