@@ -53,7 +53,8 @@ static uint64_t device_least(const struct algo_in *in)
 }
 
 /* Note [many ranks].  In slots each block for a peer, or from one, is a copy of its own, and a one-shot call reads the
- * inputs of all ranks, while the direct algorithms wait twice whatever the number of ranks. */
+ * inputs of all ranks, while the direct algorithms wait twice whatever the number of ranks.  The limits of more than
+ * two ranks are those of the cost model, where the one way becomes as fast as the other. */
 static uint64_t direct_least(const struct algo_in *in)
 {
 	uint64_t n = (uint64_t)in->layout->n;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* alltoall and alltoallv pair by pair: at step s a rank sends to the rank s after it and receives from the rank s
- * before it, so each rank receives from one other at a time.
+/* alltoall and alltoallv pair by pair: a rank sends to the ranks after it, the next one first, and receives from those
+ * before it in the same order.
  *
- * n - 1 steps that do not wait for each other; each block is sent once, in pieces of at most message_bytes.  Any n > 1,
- * any lengths.  In place (alltoall) a received block replaces the block for the same rank, once that one has been
+ * n - 1 messages that do not wait for each other; each block is sent once, in pieces of at most message_bytes.  Any n >
+ * 1, any lengths.  In place (alltoall) a received block replaces the block for the same rank, once that one has been
  * sent. */
 #include "algo/blocks.h"
 #include "algo/build.h"
@@ -49,8 +49,9 @@ static void recv_from(struct pairwise *p, int peer, plan_id after)
 	}
 }
 
-/* All sends are before the receives, which in place wait for them.  Sends do not wait for peers, so an order by single
- * blocks would gain little. */
+/* Sends first: of steps that can begin the lowest number does, and a message that has come must not delay one that
+ * others wait for.  In place the receives wait for all sends; these do not wait for peers, so an order by single blocks
+ * would gain little. */
 static void sends_then_receives(struct pairwise *p)
 {
 	int n = p->in->layout->n, me = p->in->me;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [network costs].  The choice is the algorithm with the least estimated time, by closed forms of the cost model,
- * or walks over the layout (plan/plan_cost.h) with its default costs: latency, overhead of a message, bytes on the wire
- * that the ranks of a node share.  Copies, reductions and steps are left out: next to the wire they are short.  The
- * arithmetic is in whole nanoseconds, so every rank comes to the same choice; tests/plan/test_default.c compares the
- * choices with the model.
- */
+/* Note [network costs].  The choice is the algorithm with the least estimated time.  The estimates are closed forms of
+ * the cost model (plan/plan_cost.h), or walks over the layout, with its default costs: latency, overhead of a message,
+ * bytes on the wire that the ranks of a node share.  Copies, reductions and steps are left out: next to the wire they
+ * are short.  The arithmetic is in whole nanoseconds, so every rank comes to the same choice; tests/plan/test_default.c
+ * compares the choices with the model. */
 #include "algo/network_ns.h"
 
 #include "algo/network_round.h"

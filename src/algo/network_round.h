@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the estimates of Note [network costs] are made of: the time of a round, and which ranks are on other nodes. */
+/* For the estimates of Note [network costs]: the time of a round, and which ranks are on other nodes. */
 #ifndef ALGO_NETWORK_ROUND_H
 #define ALGO_NETWORK_ROUND_H
 

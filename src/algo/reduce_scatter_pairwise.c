@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* reduce_scatter and reduce_scatterv pair by pair: at step s a rank sends its part of the block of the rank s after it
- * and receives a part of its own block from the rank s before it; then it reduces all parts at once.
+/* reduce_scatter and reduce_scatterv pair by pair: a rank sends the ranks after it, the next one first, its parts of
+ * their blocks, and receives parts of its own block from those before it; then it reduces all parts at once.
  *
  * n - 1 messages for each chunk of the longest block, which do not wait for each other; a rank sends all blocks but its
  * own.  Parts of blocks that have ended are sent as empty messages, so that no rank runs ahead of the others.  Any

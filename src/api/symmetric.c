@@ -122,7 +122,7 @@ static choir_status check_offers(const struct allotment *a)
 	return CHOIR_SUCCESS;
 }
 
-static choir_status unmapped(struct offer *mine, int rank, choir_status st)
+static choir_status could_not_map(struct offer *mine, int rank, choir_status st)
 {
 	mine->unmapped = rank;
 	return error_prefix(st, "rank %d", rank);
@@ -137,7 +137,7 @@ static choir_status map_arena(struct symmetric *symmetric, const choir_comm *com
 	if (symmetric->arena == NULL)
 		st = arena_open(&all[maker].arena, &symmetric->arena);
 	if (st != CHOIR_SUCCESS)
-		return unmapped(mine, maker, st == CHOIR_TRANSPORT ? peer_lost(all[maker].arena.process) : st);
+		return could_not_map(mine, maker, st == CHOIR_TRANSPORT ? peer_lost(all[maker].arena.process) : st);
 	for (int local_rank = 0; local_rank < symmetric->n; local_rank++)
 		symmetric->shares[local_rank] = arena_slot(symmetric->arena, local_rank, 0);
 	return CHOIR_SUCCESS;
@@ -154,7 +154,7 @@ static choir_status map_lent(struct symmetric *symmetric, const choir_comm *comm
 		choir_status st = borrow_map(&all[node_ranks(comm)[local_rank]].own, &symmetric->maps[local_rank]);
 
 		if (st != CHOIR_SUCCESS)
-			return unmapped(mine, node_ranks(comm)[local_rank], st);
+			return could_not_map(mine, node_ranks(comm)[local_rank], st);
 		symmetric->shares[local_rank] = symmetric->maps[local_rank].ptr;
 	}
 	return CHOIR_SUCCESS;
@@ -183,7 +183,7 @@ static choir_status take_share(struct allotment *a, int local, bool wrap)
 	return CHOIR_SUCCESS;
 }
 
-/* Of another rank, which has said so. */
+/* The error of another rank, as this one says it. */
 static choir_status failed_there(const struct allotment *a, int rank)
 {
 	const struct offer *theirs = &a->all[rank];

@@ -279,7 +279,7 @@ static void other_arguments_are_checked(void **state)
 static void costs_count(void **state)
 {
 	choir_plan_options o = usual("allreduce", 8, 1);
-	choir_plan_costs costs = { sizeof costs, 10, 1, 0, 0, 10, 1, 0, 0, 1e9, 1e9, 0, 0 };
+	choir_plan_costs costs = { sizeof costs, 10, 1, 0, 0, 10, 1, 0, 0, 1e9, 1e9, 0, 0, 1e9 };
 	choir_plan_prediction p = { .struct_size = sizeof p };
 
 	(void)state;
