@@ -179,7 +179,7 @@ choir_status gathered_move_start(const struct gathered_move *move, bool copies, 
 
 /* --- which is faster: 16 buffers of 1 KB --- */
 
-enum { TRIES = 3, TRIED_BYTES = 1 << 10, TRIES_NS = 5000000, MOST_NS = 1000000000 };
+enum { TRIES = 3, TRIED_BYTES = 1 << 10, TRIES_NS = 5000000, BRIEF_NS = 1000000, MOST_S = 10 };
 
 struct trial {
 	struct gathered_move move;
@@ -221,8 +221,10 @@ static int64_t trial_ns(const struct trial *t, bool copies, int64_t until_ns)
 	while (st == CHOIR_SUCCESS && !done && now < until_ns) {
 		st = dev_poll(event, &done);
 		now = wait_now_ns();
-		if (!done)
+		if (!done && now - start < BRIEF_NS)
 			wait_yield();
+		else if (!done)
+			wait_sleep_us(50);
 	}
 	if (event != NULL)
 		clReleaseEvent(event);
@@ -251,7 +253,7 @@ static bool try_both(const struct trial *t, int64_t until_ns, bool *copies_win_p
 
 static choir_status try_ways(const struct trial *t, enum dev_list_way *way_p)
 {
-	int64_t until_ns = wait_now_ns() + MOST_NS, deadline_ns = dev_build_until();
+	int64_t until_ns = wait_now_ns() + MOST_S * INT64_C(1000000000), deadline_ns = dev_build_until();
 	bool built, copies_win = false, is_cut = deadline_ns > 0 && deadline_ns < until_ns;
 
 	TRY(gathered_move_build(&t->move, &built));
