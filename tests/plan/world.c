@@ -123,7 +123,7 @@ static struct algo_in input_of(struct world *world, const struct check_case *c, 
 	/* In every other case that may. */
 	in.owns_copied = !in.send_direct && !in.recv_direct && !c->scaled && !c->lists &&
 	                 (c->bytes / c->elem_bytes + (uint64_t)c->n) % 2 == 0;
-	in.owns_reduced = in.owns_copied && !c->in_place && collective_has(collective, TRAIT_REDUCES);
+	in.owns_reduced = in.owns_copied && (!c->in_place || c->n == 1) && collective_has(collective, TRAIT_REDUCES);
 	in.shared = !c->send_staged && !c->recv_staged && !replaces(c, collective);
 	if (c->send_staged && c->recv_staged && !c->odd_staged && !replaces(c, collective))
 		in.device_bytes = c->device_bytes;
