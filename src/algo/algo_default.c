@@ -78,7 +78,6 @@ static uint64_t direct_least(const struct algo_in *in)
 static bool gathers_in_slots(const struct algo_in *in)
 {
 	bool gathers = in->collective == COLLECTIVE_GATHER || in->collective == COLLECTIVE_GATHERV;
-
 	uint64_t most = in->layout->n <= GATHER_FEW_RANKS ? GATHER_TOTAL_BYTES_FEW : GATHER_TOTAL_BYTES;
 
 	return gathers && in->layout->n <= FEW_RANKS && in->bytes * (uint64_t)in->layout->n <= most;

@@ -7,6 +7,7 @@
 #include "algo/network_ns.h"
 
 #include "algo/network_round.h"
+#include "algo/pattern_hypercube.h"
 
 static uint64_t log2_up(uint64_t n)
 {
@@ -17,25 +18,16 @@ static uint64_t log2_up(uint64_t n)
 	return rounds;
 }
 
-static uint64_t power_within(uint64_t n)
-{
-	uint64_t core = 1;
-
-	while (core * 2 <= n)
-		core *= 2;
-	return core;
-}
-
 static uint64_t doubling(const struct network_call *c, uint64_t members)
 {
-	uint64_t core = power_within(members);
+	uint64_t core = (uint64_t)hypercube_core((int)members);
 
 	return (log2_up(core) + (core < members ? 2 : 0)) * round_of(1, 1, c->bytes);
 }
 
 static uint64_t halving_then_doubling(const struct network_call *c, uint64_t members)
 {
-	uint64_t core = power_within(members), ns = core < members ? 2 * round_of(1, 1, c->bytes) : 0;
+	uint64_t core = (uint64_t)hypercube_core((int)members), ns = core < members ? 2 * round_of(1, 1, c->bytes) : 0;
 
 	for (uint64_t part = 2; part <= core; part *= 2)
 		ns += 2 * round_of(1, 1, c->bytes / part);

@@ -23,8 +23,8 @@ static uint64_t subtree(const struct network_call *c, int v, int radix, bool is_
 	uint64_t sent = 0, ns = 0;
 
 	for (int i = tree_children(v, radix, n) - 1; i >= 0; i--) {
-		int child = tree_child(v, i, radix, n), size = child & -child;
-		uint64_t bytes = is_packed ? (uint64_t)(size < n - child ? size : n - child) * c->block : c->bytes;
+		int child = tree_child(v, i, radix, n);
+		uint64_t bytes = is_packed ? (uint64_t)tree_size(child, n) * c->block : c->bytes;
 		bool far = is_far(c, (uint64_t)(c->root + v), (uint64_t)(c->root + child));
 
 		sent += far ? max_u64(OVERHEAD, bytes * WIRE_PER_BYTE) : near_ns(bytes);
@@ -67,13 +67,25 @@ uint64_t network_ns_tree_of_four(const struct network_call *c)
 	return tree(c, 4);
 }
 
-/* Pieces follow each other along all nodes; within a node a byte takes about 1/64 of its time on the wire. */
+static uint64_t pieces_of(const struct network_call *c)
+{
+	return max_u64(1, (c->bytes + c->message - 1) / c->message);
+}
+
+/* A piece along all ranks, one link after another. */
+static uint64_t line(const struct network_call *c)
+{
+	uint64_t piece = c->bytes / pieces_of(c);
+
+	return (c->nodes - 1) * round_of(1, 1, piece) + (c->n - c->nodes) * near_ns(piece);
+}
+
+/* Pieces follow each other along all nodes. */
 uint64_t network_ns_chain(const struct network_call *c)
 {
-	uint64_t pieces = max_u64(1, (c->bytes + c->message - 1) / c->message), piece = c->bytes / pieces;
-	uint64_t local = (c->n - c->nodes) * (LOCAL_MESSAGE + piece * WIRE_PER_BYTE / 64);
+	uint64_t pieces = pieces_of(c);
 
-	return (c->nodes - 1) * round_of(1, 1, piece) + local + (pieces - 1) * piece * WIRE_PER_BYTE;
+	return line(c) + (pieces - 1) * (c->bytes / pieces) * WIRE_PER_BYTE;
 }
 
 /* The root sends all blocks; then the last block goes round the ring, or the ring's links carry all blocks. */
@@ -105,15 +117,6 @@ uint64_t network_ns_pairs_then_gather(const struct network_call *c)
 	uint64_t ns = LATENCY + (1 + c->far) * OVERHEAD + wire * (c->n - c->per_node) * WIRE_PER_BYTE;
 
 	return ns + (far_owners > 0 ? round_of(1, far_owners, far_owners * block) : near_ns(block));
-}
-
-/* Pieces along all ranks, one link after another; local: between two ranks of one node. */
-static uint64_t line(const struct network_call *c)
-{
-	uint64_t pieces = max_u64(1, (c->bytes + c->message - 1) / c->message), piece = c->bytes / pieces;
-
-	return (c->nodes - 1) * round_of(1, 1, piece) +
-	       (c->n - c->nodes) * (LOCAL_MESSAGE + piece * WIRE_PER_BYTE / 64);
 }
 
 /* The links of inner nodes carry all bytes in both directions. */

@@ -54,6 +54,14 @@ static inline bool tree_holds(int v, int w)
 	return v == 0 || (w >= v && w - v < (v & -v));
 }
 
+/* The binomial tree over n: the ranks of v's subtree, which are v, v + 1 and so on. */
+static inline int tree_size(int v, int n)
+{
+	int most = v == 0 ? n : v & -v;
+
+	return most < n - v ? most : n - v;
+}
+
 /* The binomial tree: the child of v whose subtree contains w, a rank below v. */
 static inline int tree_branch(int v, int w)
 {

@@ -30,14 +30,6 @@ static int rank_of(const struct rooted *b, int v)
 	return group_rank(&b->group, ring_at(v + b->root, b->n));
 }
 
-/* The ranks of v's subtree, which are v, v + 1 and so on. */
-static int subtree_size(const struct rooted *b, int v)
-{
-	int most = v == 0 ? b->n : v & -v;
-
-	return most < b->n - v ? most : b->n - v;
-}
-
 static int most_in_message(const struct algo_in *in)
 {
 	int most = 1;
@@ -94,12 +86,12 @@ static void gather_chunk(struct rooted *b, uint64_t k)
 		ready = packed_in(&b->packed, k, area, 0, 1, ready);
 	for (int i = 0, child; (child = tree_child(b->v, i, BINOMIAL, b->n)) >= 0; i++) {
 		recv_blocks(b, k, rank_of(b, child), i, ref_plus(area, (uint64_t)(child - b->v) * len),
-		            (uint64_t)subtree_size(b, child) * len);
+		            (uint64_t)tree_size(child, b->n) * len);
 		ready = plan_join(b->plan, (plan_id[]){ ready, b->got[i] }, 2, "subtree here");
 	}
 	*done = b->v == 0 ? root_blocks(b, k, true, ready)
 	                  : send_blocks(b, k, rank_of(b, tree_parent(b->v, BINOMIAL)), 0, area,
-	                                (uint64_t)subtree_size(b, b->v) * len, ready);
+	                                (uint64_t)tree_size(b->v, b->n) * len, ready);
 }
 
 /* The farthest child first: its subtree is the largest. */
@@ -113,14 +105,14 @@ static void scatter_chunk(struct rooted *b, uint64_t k)
 		ready = root_blocks(b, k, false, ready);
 	} else {
 		recv_blocks(b, k, rank_of(b, tree_parent(b->v, BINOMIAL)), TREE_MOST_CHILDREN - 1, area,
-		            (uint64_t)subtree_size(b, b->v) * len);
+		            (uint64_t)tree_size(b->v, b->n) * len);
 		ready = b->got[TREE_MOST_CHILDREN - 1];
 	}
 	last = ready;
 	for (int i = tree_children(b->v, BINOMIAL, b->n) - 1; i >= 0; i--) {
 		int child = tree_child(b->v, i, BINOMIAL, b->n);
 		plan_id sent = send_blocks(b, k, rank_of(b, child), i, ref_plus(area, (uint64_t)(child - b->v) * len),
-		                           (uint64_t)subtree_size(b, child) * len, ready);
+		                           (uint64_t)tree_size(child, b->n) * len, ready);
 
 		last = plan_join(b->plan, (plan_id[]){ last, sent }, 2, "subtree gone");
 	}
@@ -142,7 +134,7 @@ choir_status rooted_binomial(const struct algo_in *in, struct plan *plan)
 
 	b.root = group_index_of(in->layout, in->root);
 	b.v = ring_at(b.group.me - b.root, b.n);
-	packed_init(&b.packed, in, plan, most_in_message(in), subtree_size(&b, b.v));
+	packed_init(&b.packed, in, plan, most_in_message(in), tree_size(b.v, b.n));
 	for (int i = 0; i < TREE_MOST_CHILDREN; i++)
 		b.credit[i] = b.got[i] = PLAN_NO_STEP;
 	for (uint64_t k = 0; k < b.packed.chunks.n; k++)
