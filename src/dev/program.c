@@ -46,18 +46,6 @@ struct program {
 	struct spare_kernel *spare;
 };
 
-static _Thread_local int64_t deadline_ns;
-
-int64_t dev_build_until(void)
-{
-	return deadline_ns;
-}
-
-void dev_build_deadline(int64_t until_ns)
-{
-	deadline_ns = until_ns;
-}
-
 void program_cache_init(struct program_cache *cache)
 {
 	pthread_condattr_t monotonic;
@@ -323,7 +311,8 @@ static choir_status find_or_start(choir_device *device, const char *source, cons
 static choir_status program_get(choir_device *device, const char *source, const char *options, struct program **out_p)
 {
 	struct program_cache *cache = &device->programs;
-	int64_t until = deadline_ns > 0 ? deadline_ns : program_now_ns() + NO_DEADLINE_NS;
+	int64_t deadline_ns = dev_build_until(),
+		until = deadline_ns > 0 ? deadline_ns : program_now_ns() + NO_DEADLINE_NS;
 	struct program *program = NULL;
 	choir_status st;
 	bool ended;
