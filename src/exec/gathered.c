@@ -55,13 +55,15 @@ choir_status gathered_fits(choir_device *device, const struct segments *segments
                            bool *fits_p)
 {
 	struct gathered_move move = { .device = device, .segments = segments, .scatters = written, .bytes = bytes };
+	bool copies;
 
 	*fits_p = false;
 	if (!is_worth_gathering(device, segments, bytes))
 		return CHOIR_SUCCESS;
-	if (gathered_move_copies(&move))
+	copies = gathered_move_copies(&move);
+	if (copies)
 		TRY(learn_way(device));
-	*fits_p = gathered_move_copies(&move) && dev_list_way(device) == DEV_LIST_COPIES;
+	*fits_p = copies && dev_list_way(device) == DEV_LIST_COPIES;
 	return *fits_p ? CHOIR_SUCCESS : gathered_move_build(&move, fits_p);
 }
 

@@ -38,7 +38,7 @@ static double predicted_us(choir_plan_options o, const char *algorithm)
 
 /* Compares the choice with every algorithm of the call, or with those of the list (NULL-terminated) alone.  Returns 1
  * if the best is too far away. */
-static unsigned compare(const choir_plan_options *o, const char *const *rivals, double worst_ratio)
+static unsigned compare(const choir_plan_options *o, const char *const *rivals)
 {
 	const char *chosen = NULL, *best = NULL;
 	double chosen_us = 0, best_us = 0;
@@ -71,7 +71,7 @@ static unsigned compare(const choir_plan_options *o, const char *const *rivals, 
 		}
 	}
 	assert_non_null(chosen);
-	is_near = chosen_us <= worst_ratio * best_us;
+	is_near = chosen_us <= WORST_RATIO * best_us;
 	if (!is_near)
 		print_error("%s, %d ranks, %d a node%s, %zu bytes: %s %.1f us, but %s %.1f us\n", o->collective,
 		            o->ranks, o->ranks_per_node, o->shared ? ", shared" : "", o->bytes, chosen, chosen_us, best,
@@ -116,10 +116,10 @@ static void choices_are_near_the_best(void **state)
 				if ((strcmp(collectives[c], "barrier") == 0 && s > 0) ||
 				    (sizes[s] > LONG_BYTES && o.ranks > (layouts[l][0] == 1 ? 16 : 8)))
 					continue;
-				n_bad += compare(&o, NULL, WORST_RATIO);
+				n_bad += compare(&o, NULL);
 				o.shared = layouts[l][0] == 1;
 				if (o.shared)
-					n_bad += compare(&o, NULL, WORST_RATIO);
+					n_bad += compare(&o, NULL);
 			}
 	assert_int_equal(n_bad, 0);
 }
@@ -162,7 +162,7 @@ static void random_choices_are_near_the_best(void **state)
 	for (unsigned i = 0; i < n_random; i++) {
 		choir_plan_options o = random_options(first + i);
 
-		if (compare(&o, NULL, WORST_RATIO) == 0)
+		if (compare(&o, NULL) == 0)
 			continue;
 		print_error("CHOIR_TEST_SEED=%llu\n", (unsigned long long)(first + i));
 		n_bad++;
@@ -186,7 +186,7 @@ static void a_thousand_nodes(void **state)
 	for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
 		choir_plan_options o = options_of(calls[i].collective, 1000, 1, calls[i].bytes);
 
-		n_bad += compare(&o, rivals, WORST_RATIO);
+		n_bad += compare(&o, rivals);
 	}
 	assert_int_equal(n_bad, 0);
 }

@@ -225,11 +225,32 @@ static void test_rules(void **state)
 	assert_true(slow[0] > 0.005 && fast[0] < 0.001 && slow[0] == slow[1]);
 }
 
+/* A root that the collective does not take is not looked at. */
+static void no_root(struct world *world, int rank, choir_comm *comm, void *unused)
+{
+	static const int roots[] = { -1, 1 << 30 };
+	double wanted, seconds;
+
+	(void)unused;
+	OK(choir_predict(comm, "allreduce", 1000, CHOIR_F32, CHOIR_OP_SUM, 0, NULL, &wanted, NULL));
+	for (int i = 0; i < 2; i++) {
+		OK(choir_predict(comm, "allreduce", 1000, CHOIR_F32, CHOIR_OP_SUM, roots[i], NULL, &seconds, NULL));
+		CHECK(seconds == wanted);
+	}
+}
+
+static void test_no_root(void **state)
+{
+	(void)state;
+	line_up_run(3, 0, 30000, no_root, NULL);
+	line_up_run(3, 1, 30000, no_root, NULL);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_paper), cmocka_unit_test(test_grows),
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_paper),      cmocka_unit_test(test_grows),
 		                            cmocka_unit_test(test_rank_order), cmocka_unit_test(test_rules),
-		                            cmocka_unit_test(test_order_on_paper) };
+		                            cmocka_unit_test(test_no_root),    cmocka_unit_test(test_order_on_paper) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();

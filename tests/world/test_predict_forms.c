@@ -173,27 +173,6 @@ static void local(struct world *world, int rank, choir_comm *comm, void *rates)
 	     "choir_predict|local|exscan");
 }
 
-/* A root that the collective does not take is not looked at. */
-static void no_root(struct world *world, int rank, choir_comm *comm, void *unused)
-{
-	static const int roots[] = { -1, 1 << 30 };
-	double wanted, seconds;
-
-	(void)unused;
-	OK(choir_predict(comm, "allreduce", 1000, CHOIR_F32, CHOIR_OP_SUM, 0, NULL, &wanted, NULL));
-	for (int i = 0; i < 2; i++) {
-		OK(choir_predict(comm, "allreduce", 1000, CHOIR_F32, CHOIR_OP_SUM, roots[i], NULL, &seconds, NULL));
-		CHECK(same(seconds, wanted));
-	}
-}
-
-static void test_no_root(void **state)
-{
-	(void)state;
-	line_up_run(3, 0, 30000, no_root, NULL);
-	line_up_run(3, 1, 30000, no_root, NULL);
-}
-
 static void test_local(void **state)
 {
 	choir_plan_costs costs = { .struct_size = sizeof costs };
@@ -400,10 +379,10 @@ static void test_far(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_every),   cmocka_unit_test(test_equal_blocks),
-		                            cmocka_unit_test(test_padded),  cmocka_unit_test(test_local),
-		                            cmocka_unit_test(test_no_root), cmocka_unit_test(test_own_op),
-		                            cmocka_unit_test(test_taken),   cmocka_unit_test(test_far) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_every),  cmocka_unit_test(test_equal_blocks),
+		                            cmocka_unit_test(test_padded), cmocka_unit_test(test_local),
+		                            cmocka_unit_test(test_own_op), cmocka_unit_test(test_taken),
+		                            cmocka_unit_test(test_far) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();
