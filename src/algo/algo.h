@@ -68,6 +68,9 @@ struct algo_in {
 	/* the bytes that cross the bus to a rank's far memory in the time of a command without any, the most of all
 	 * ranks; 0 = no rank has far memory.  The same on all ranks, but measured: bits must not depend on it */
 	uint64_t command_bytes;
+	/* with device_bytes: the time of a copy between the ranks' devices over that of as many bytes on the bus, in
+	 * percent, the most of all ranks; 0 = unknown.  The same on all ranks, but measured, as command_bytes is */
+	unsigned peer_percent;
 	/* the second-level cache of a core, the least of all ranks; 0 = unknown.  The same on all ranks */
 	uint64_t core_cache_bytes;
 	bool staged; /* the call wants no plan that accesses SEND or RECV but by copies: neither is direct then */
@@ -111,8 +114,8 @@ const struct algorithm *algo_find(enum collective collective, const char *name);
 /* algo_default: the choice of the built-in rules, by bytes and layout only, so the same on every rank. */
 const struct algorithm *algo_default(const struct algo_in *in);
 
-/* algo_device_least: from so many bytes on ranks whose devices share a context leave the host out; command_bytes as in
- * algo_in.  Note [far or on the device] in algo_default.c. */
-uint64_t algo_device_least(int ranks, uint64_t command_bytes);
+/* algo_device_least: from so many bytes on ranks whose devices share a context leave the host out, UINT64_MAX = never;
+ * command_bytes and peer_percent as in algo_in.  Note [far or on the device] in algo_default.c. */
+uint64_t algo_device_least(int ranks, uint64_t command_bytes, unsigned peer_percent);
 
 #endif

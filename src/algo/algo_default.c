@@ -34,22 +34,31 @@
 /* For longer calls reading all inputs on both ranks costs more than writing half of the result to the peer. */
 #define DIRECT_ONESHOT_BYTES (8 * 1024)
 
-/* Note [far or on the device].  By way of the host a short call of b bytes takes a read and a write: as long as
- * 2 r + 2 b bytes of the bus, r = command_bytes.  On the device the copies of n ranks and the reduction are 2 n
- * commands, one behind another, for which the bus would carry 2 n r.  So the device is ahead from (n - 1) r on if its
- * copies take no time; twice that leaves them half of the bus's rate.  Each buffer of a list is a command each way on
- * the device, while by way of the host short ones are gathered: a list wants r bytes a buffer too.  Only the time
- * depends on it, never the bits. */
-uint64_t algo_device_least(int ranks, uint64_t command_bytes)
+/* Note [far or on the device].  By way of the host a call of b bytes takes a read and a write: as long as 2 r + 2 b
+ * bytes of the bus, r = command_bytes.  (The read and the write of a long call overlap, but then the host moves the
+ * bytes of all ranks, whose rate nothing tells.)  On the device the copies of n ranks and the reduction are 2 n
+ * commands, one behind another, for which the bus would carry 2 n r; and each rank copies 2 (n - 1) / n of b between
+ * devices, each byte of which takes q times as long as on the bus.  So the device is ahead from
+ * (n - 1) r / (1 - q (n - 1) / n) on, and never from q = n / (n - 1) on: where the driver copies by way of the host, q
+ * is 2.  At least twice (n - 1) r is asked, which leaves the copies half of the bus's rate.  Each buffer of a list is a
+ * command each way on the device, while by way of the host short ones are gathered: a list wants r bytes a buffer too.
+ * Only the time depends on it, never the bits. */
+uint64_t algo_device_least(int ranks, uint64_t command_bytes, unsigned peer_percent)
 {
-	return command_bytes > 0 ? 2 * ((uint64_t)ranks - 1) * command_bytes : DEVICE_BYTES;
+	uint64_t n = (uint64_t)ranks, copies = (n - 1) * peer_percent, all = 100 * n;
+
+	if (command_bytes == 0)
+		return DEVICE_BYTES;
+	if (copies >= all)
+		return UINT64_MAX;
+	return (n - 1) * command_bytes * max_u64(2 * (all - copies), all) / (all - copies);
 }
 
 static uint64_t device_least(const struct algo_in *in)
 {
 	uint64_t list = in->lists * (in->command_bytes > 0 ? in->command_bytes : LIST_BYTES);
 
-	return max_u64(list, algo_device_least(in->layout->n, in->command_bytes));
+	return max_u64(list, algo_device_least(in->layout->n, in->command_bytes, in->peer_percent));
 }
 
 /* Note [many ranks].  In slots each block for a peer, or from one, is a copy of its own, and a one-shot call reads the

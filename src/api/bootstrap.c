@@ -104,6 +104,19 @@ static choir_status take_facts(struct bootstrap *b, choir_status *ready_p)
 	return bootstrap_gather_facts(b, ready == CHOIR_SUCCESS ? st : ready, &mine);
 }
 
+/* The device plans copy between any two ranks; each rank and the next one stand for all. */
+static unsigned slowest_peer(const struct join *join)
+{
+	unsigned most = 0;
+
+	for (int i = 0; i < join->n_local && join->n_local > 1; i++) {
+		unsigned percent = dev_peer_percent(join->devices[i], join->devices[(i + 1) % join->n_local]);
+
+		most = percent > most ? percent : most;
+	}
+	return most;
+}
+
 static choir_status gather_processes(struct bootstrap *b, choir_status *ready_p)
 {
 	const struct process *mine = &b->processes[b->me];
@@ -124,6 +137,8 @@ static choir_status gather_processes(struct bootstrap *b, choir_status *ready_p)
 		                  dev_divides_exactly(device) == dev_divides_exactly(first) &&
 		                  dev_keeps_denormals(device) == dev_keeps_denormals(first);
 	}
+	if (b->one_context)
+		b->peer_percent = slowest_peer(b->join);
 	b->n = 0;
 	b->core_cache_bytes = mine->core_cache_bytes;
 	for (int p = 0; p < b->n_processes; p++) {

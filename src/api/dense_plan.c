@@ -69,6 +69,7 @@ void dense_plan_describe(const struct dense *d, struct algo_in *in)
 		                .shared = symmetric_allows_direct(comm) && !scales(d),
 		                .device_bytes = d->comm->device_bytes > 0 ? device_bytes(d) : 0,
 		                .command_bytes = comm->command_bytes,
+		                .peer_percent = comm->peer_percent,
 		                .core_cache_bytes = comm->core_cache_bytes,
 		                .scaled = scales(d),
 		                .slot_bytes = scripted ? comm->fallback_bytes : comm->slot_bytes,

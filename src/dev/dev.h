@@ -265,6 +265,10 @@ double dev_bus_ns(const choir_device *device, uint64_t commands, uint64_t bytes)
 /* dev_crossing_ns: the same of one read or one write, and pinned memory; 0: the memory is near, or was not
  * measured. */
 double dev_crossing_ns(const choir_device *device, bool write, uint64_t bytes);
+/* dev_peer_percent: the time of a copy from the other device's memory, which may be the same device, over that of as
+ * many bytes on the bus, in percent; 0: the memory of one of them is near, or was not measured.  Both are of one
+ * context. Blocks for some ms, once for each two devices of a process. */
+unsigned dev_peer_percent(choir_device *to, choir_device *from);
 bool dev_is_host(const choir_device *device); /* of host memory alone: there is no context, no queue */
 /* dev_is_the_parents: in a forked child: its OpenCL objects were made before the fork, and the driver's threads are not
  * here. */

@@ -118,6 +118,7 @@ struct choir_comm {
 	 * algo */
 	uint64_t device_bytes;
 	uint64_t command_bytes;    /* of the ranks' far memory: algo_in of algo */
+	unsigned peer_percent;     /* the same of copies between the ranks' devices */
 	uint64_t core_cache_bytes; /* algo_in of algo */
 	struct arena *arena;
 	const struct poison *poison;    /* in the arena */

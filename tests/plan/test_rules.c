@@ -51,6 +51,18 @@ static void rates_choose_the_device(void **state)
 	assert_string_equal(chosen_of(&none, in), "twoshot");
 	in.bytes = 400000;
 	assert_string_equal(chosen_of(&none, in), "device");
+	in.peer_percent = 75; /* copies take three quarters of the bus's time: as if they took none */
+	assert_string_equal(chosen_of(&none, in), "device");
+	in.peer_percent = 100; /* 2 ranks' commands / (1 - 2 / 3) */
+	in.bytes = 599996;
+	assert_string_equal(chosen_of(&none, in), "twoshot");
+	in.bytes = 600000;
+	assert_string_equal(chosen_of(&none, in), "device");
+	in.bytes = 64 << 20;
+	in.peer_percent = 149;
+	assert_string_equal(chosen_of(&none, in), "device");
+	in.peer_percent = 150;
+	assert_string_equal(chosen_of(&none, in), "twoshot");
 	in.command_bytes = 0; /* not measured */
 	in.bytes = 128 * 1024 - 4;
 	assert_string_equal(chosen_of(&none, in), "twoshot");

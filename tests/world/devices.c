@@ -62,7 +62,7 @@ int devices_close(void **state)
 	return 0;
 }
 
-void devices_begin(struct world *world, int n, uint64_t device_bytes)
+void devices_begin_measured(struct world *world, int n)
 {
 	choir_device *of_rank[MOST_RANKS];
 
@@ -70,9 +70,17 @@ void devices_begin(struct world *world, int n, uint64_t device_bytes)
 	for (int i = 0; i < n; i++)
 		of_rank[i] = devices[i % n_devices];
 	world_begin_on(world, n, of_rank, NULL);
-	for (int i = 0; i < n; i++) {
+	for (int i = 0; i < n; i++)
 		assert_true(n == 1 || world->comms[i]->device_bytes > 0);
-		world->comms[i]->command_bytes = 0; /* choices go by bytes, not by what was measured here */
+}
+
+/* Choices go by bytes, not by what was measured here. */
+void devices_begin(struct world *world, int n, uint64_t device_bytes)
+{
+	devices_begin_measured(world, n);
+	for (int i = 0; i < n; i++) {
+		world->comms[i]->peer_percent = 0;
+		world->comms[i]->command_bytes = 0;
 		if (device_bytes > 0)
 			world->comms[i]->device_bytes = device_bytes;
 	}

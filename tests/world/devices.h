@@ -14,4 +14,7 @@ int devices_close(void **state);
  * takes.  world_end ends it. */
 void devices_begin(struct world *world, int n, uint64_t device_bytes);
 
+/* devices_begin_measured: the same, with the choices that programs get: by what was measured of the devices. */
+void devices_begin_measured(struct world *world, int n);
+
 #endif
