@@ -203,6 +203,7 @@ static void test_memory(void **state)
 	(void)state;
 	line_up_run(2, 0, 20000, memory, NULL);
 	line_up_run(5, 0, 20000, memory, NULL);
+	line_up_run(16, 0, 60000, memory, NULL);
 }
 static void test_over_and_over(void **state)
 {
