@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/* Callbacks on threads of the caller's. */
+#include "world/gate.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+/* --- an executor of a thread for each rank --- */
+
+enum { MOST = 3 };
+
+struct job {
+	struct job *next;
+	choir_work_fn work;
+	void *arg;
+};
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t more;
+	struct job *first;
+	bool stop;
+	pthread_t threads[MOST];
+} pool = { .lock = PTHREAD_MUTEX_INITIALIZER, .more = PTHREAD_COND_INITIALIZER };
+
+static _Thread_local bool is_of_pool;
+
+static void take_job(void *ctx, choir_work_fn work, void *arg)
+{
+	struct job *job = malloc(sizeof *job);
+
+	(void)ctx;
+	*job = (struct job){ NULL, work, arg };
+	pthread_mutex_lock(&pool.lock);
+	job->next = pool.first;
+	pool.first = job;
+	pthread_cond_signal(&pool.more);
+	pthread_mutex_unlock(&pool.lock);
+}
+
+static void *work_off(void *unused)
+{
+	(void)unused;
+	is_of_pool = true;
+	pthread_mutex_lock(&pool.lock);
+	while (!pool.stop || pool.first != NULL) {
+		struct job *job = pool.first;
+
+		if (job == NULL) {
+			pthread_cond_wait(&pool.more, &pool.lock);
+			continue;
+		}
+		pool.first = job->next;
+		pthread_mutex_unlock(&pool.lock);
+		job->work(job->arg);
+		free(job);
+		pthread_mutex_lock(&pool.lock);
+	}
+	pthread_mutex_unlock(&pool.lock);
+	return NULL;
+}
+
+struct told {
+	choir_comm *comm;
+	bool by_pool;
+	choir_status status, inner;
+	_Atomic int calls;
+};
+
+/* Blocks, which no thread of choir's may. */
+static void note(void *ctx, choir_status status)
+{
+	struct told *told = ctx;
+
+	told->by_pool = is_of_pool;
+	told->status = status;
+	told->inner = choir_barrier(told->comm, NULL, NULL);
+	told->calls++;
+}
+
+static choir_status sparse_done(void *ctx, choir_buffer ind, size_t ind_count, choir_dtype ind_dtype, choir_buffer val,
+                                size_t val_count, choir_dtype val_dtype)
+{
+	struct told *told = ctx;
+
+	(void)ind;
+	(void)ind_dtype;
+	(void)val;
+	(void)val_dtype;
+	told->by_pool = is_of_pool;
+	told->status = ind_count == 1 && val_count == 1 ? CHOIR_SUCCESS : CHOIR_TRANSPORT;
+	told->calls++;
+	return CHOIR_SUCCESS;
+}
+
+static void executes(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	struct told told = { .comm = comm }, late = { .comm = comm }, sparse = { .comm = comm };
+	choir_sparse_attr attr = CHOIR_SPARSE_ATTR_INIT;
+	int32_t index = 3;
+	float value = 1;
+	choir_event *event;
+
+	(void)arg;
+	OK(choir_barrier(comm, NULL, &event));
+	OK(choir_event_on_complete(event, note, &told));
+	while (told.calls == 0) /* the callback's own barrier is the rank's next call */
+		OK(choir_event_wait(event, -1));
+	CHECK(told.inner == CHOIR_SUCCESS && told.status == CHOIR_SUCCESS && told.by_pool);
+	OK(choir_event_on_complete(event, note, &late));
+	while (late.calls == 0)
+		OK(choir_event_wait(event, -1));
+	CHECK(late.inner == CHOIR_SUCCESS && late.by_pool);
+	choir_event_release(event);
+	attr.completion_fn = sparse_done;
+	attr.fn_ctx = &sparse;
+	OK(choir_sparse_allreduce(comm, choir_host(&index), 1, choir_host(&value), 1, choir_none(), NULL, choir_none(),
+	                          NULL, CHOIR_I32, CHOIR_F32, CHOIR_OP_SUM, &attr, NULL, NULL));
+	CHECK(sparse.calls == 1 && sparse.status == CHOIR_SUCCESS && sparse.by_pool);
+}
+
+static choir_status sparse_done_late(void *ctx, choir_buffer ind, size_t ind_count, choir_dtype ind_dtype,
+                                     choir_buffer val, size_t val_count, choir_dtype val_dtype)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = 50000000 }, NULL); /* the background thread has gone to rest */
+	return sparse_done(ctx, ind, ind_count, ind_dtype, val, val_count, val_dtype);
+}
+
+/* Nobody waits for the call: it goes on when its callback has returned. */
+static void goes_on(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	struct told sparse = { .comm = comm };
+	choir_sparse_attr attr = CHOIR_SPARSE_ATTR_INIT;
+	int32_t index = 3;
+	float value = 1;
+	choir_event *event;
+	int done = 0;
+
+	(void)arg;
+	attr.completion_fn = sparse_done_late;
+	attr.fn_ctx = &sparse;
+	OK(choir_sparse_allreduce(comm, choir_host(&index), 1, choir_host(&value), 1, choir_none(), NULL, choir_none(),
+	                          NULL, CHOIR_I32, CHOIR_F32, CHOIR_OP_SUM, &attr, NULL, &event));
+	for (int ms = 0; ms < 10000 && !done; ms++) {
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+		OK(choir_event_test(event, &done));
+	}
+	CHECK(done && sparse.calls == 1 && sparse.status == CHOIR_SUCCESS);
+	choir_event_release(event);
+}
+
+static void test_executor(void **state)
+{
+	(void)state;
+	for (int i = 0; i < MOST; i++)
+		assert_int_equal(pthread_create(&pool.threads[i], NULL, work_off, NULL), 0);
+	assert_int_equal(choir_set_executor(take_job, &pool.first), CHOIR_SUCCESS);
+	for (int n = 1; n <= MOST; n++)
+		for (int per_node = 0; per_node <= (n > 1 ? n - 1 : 0); per_node++) {
+			world_run_at(n, per_node, 30000, executes, NULL);
+			world_run_at(n, per_node, 30000, goes_on, NULL);
+		}
+	assert_int_equal(choir_set_executor(NULL, NULL), CHOIR_SUCCESS);
+	pthread_mutex_lock(&pool.lock);
+	pool.stop = true;
+	pthread_cond_broadcast(&pool.more);
+	pthread_mutex_unlock(&pool.lock);
+	for (int i = 0; i < MOST; i++)
+		pthread_join(pool.threads[i], NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_executor) };
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+	world_device_drop();
+	return failed;
+}
