@@ -62,8 +62,9 @@ CHOIR_API choir_status choir_event_on_complete(choir_event *event, choir_event_f
  * callbacks of sparse collectives are given to fn(ctx, work, arg), which arranges that work(arg) runs once, on a thread
  * of the caller's, soon; it must not block and may be called from any of choir's threads.  A callback that runs by it
  * may block, but for those of sparse collectives; where those of several ranks of this process wait for each other,
- * each wants a thread.  choir_comm_destroy does not wait for callbacks of events that fn was
- * given.  fn NULL: they run on choir's threads, as at first.  One for the process; any thread. */
+ * each wants a thread.  choir_comm_destroy does not wait for callbacks of events that fn was given.  choir_queue_wait
+ * and choir_event_to_cl do not use fn.  fn NULL: callbacks run on choir's threads, as at first.  One for the process;
+ * any thread. */
 typedef void (*choir_work_fn)(void *arg);
 typedef void (*choir_executor_fn)(void *ctx, choir_work_fn work, void *arg);
 CHOIR_API choir_status choir_set_executor(choir_executor_fn fn, void *ctx);

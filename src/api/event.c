@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* The public functions of events; the object is in exec/event.c. */
-#include "base/fork.h"
 #include "exec/comm.h"
 #include "exec/engine.h"
 #include "exec/event.h"
@@ -8,19 +7,11 @@
 #include "exec/record.h"
 #include "exec/thread.h"
 
-/* Of this process, not of the one before a fork? */
-static choir_status check_event(const char *call, const choir_event *event)
-{
-	if (event->comm->generation != fork_generation())
-		return error_set(CHOIR_ARGUMENT, "%s: the event belongs to the process before fork", call);
-	return CHOIR_SUCCESS;
-}
-
 choir_status choir_event_test(choir_event *event, int *done_p)
 {
 	if (event == NULL || done_p == NULL)
 		return error_set(CHOIR_ARGUMENT, "choir_event_test: null argument");
-	TRY(check_event("choir_event_test", event));
+	TRY(event_check("choir_event_test", event));
 	*done_p = event_is_complete(event);
 	return CHOIR_SUCCESS;
 }
@@ -50,7 +41,7 @@ choir_status choir_event_wait(choir_event *event, int64_t timeout_ms)
 {
 	if (event == NULL)
 		return error_set(CHOIR_ARGUMENT, "choir_event_wait: null event");
-	TRY(check_event("choir_event_wait", event));
+	TRY(event_check("choir_event_wait", event));
 	if (event_is_complete(event))
 		return outcome(event);
 	if (in_callback())
@@ -70,7 +61,7 @@ choir_status choir_event_status(choir_event *event)
 {
 	if (event == NULL)
 		return error_set(CHOIR_ARGUMENT, "choir_event_status: null event");
-	TRY(check_event("choir_event_status", event));
+	TRY(event_check("choir_event_status", event));
 	return event_is_complete(event) ? event->status : CHOIR_RUNNING;
 }
 
@@ -88,6 +79,6 @@ choir_status choir_event_on_complete(choir_event *event, choir_event_fn fn, void
 {
 	if (event == NULL || fn == NULL)
 		return error_set(CHOIR_ARGUMENT, "choir_event_on_complete: null argument");
-	TRY(check_event("choir_event_on_complete", event));
-	return event_add_callback(event, fn, ctx);
+	TRY(event_check("choir_event_on_complete", event));
+	return event_add_callback(event, fn, ctx, false);
 }

@@ -4,6 +4,7 @@
  * runtime aborts the process and another runs the dependent kernel anyway. */
 #include "api/call.h"
 
+#include "exec/event.h"
 #include "exec/progress.h"
 
 #include <stdlib.h>
@@ -45,7 +46,7 @@ static choir_status build_bridge(cl_context context, size_t n, choir_event *cons
 	clRetainEvent(bridge->event);
 	*out_p = bridge->event;
 	for (size_t i = 0; i < n; i++) {
-		choir_status one = choir_event_on_complete(events[i], bridge_one, bridge);
+		choir_status one = event_add_callback(events[i], bridge_one, bridge, true);
 
 		if (one != CHOIR_SUCCESS) { /* that event is not waited for: say so, and let the queue go on */
 			st = one;
@@ -63,6 +64,7 @@ choir_status choir_event_to_cl(choir_event *event, cl_event *out_p)
 
 	if (event == NULL || out_p == NULL)
 		return error_set(CHOIR_ARGUMENT, "choir_event_to_cl: null argument");
+	TRY(event_check("choir_event_to_cl", event));
 	if (atomic_load(&event->comm->engine.closed))
 		return error_set(CHOIR_ARGUMENT, "choir_event_to_cl: the event's comm has been destroyed");
 	if (dev_is_host(event->comm->device))

@@ -154,7 +154,14 @@ const char *choir_event_error(choir_event *event)
 	                                        : "";
 }
 
-static choir_status add_callback(choir_event *event, choir_event_fn fn, void *ctx, bool ours)
+choir_status event_check(const char *call, const choir_event *event)
+{
+	if (event->comm->generation != fork_generation())
+		return error_set(CHOIR_ARGUMENT, "%s: the event belongs to the process before fork", call);
+	return CHOIR_SUCCESS;
+}
+
+choir_status event_add_callback(choir_event *event, choir_event_fn fn, void *ctx, bool ours)
 {
 	struct event_callback *callback = malloc(sizeof *callback);
 
@@ -171,11 +178,6 @@ static choir_status add_callback(choir_event *event, choir_event_fn fn, void *ct
 	pthread_mutex_unlock(&event->lock);
 	run_callback(callback, event->status);
 	return CHOIR_SUCCESS;
-}
-
-choir_status event_add_callback(choir_event *event, choir_event_fn fn, void *ctx)
-{
-	return add_callback(event, fn, ctx, false);
 }
 
 struct joined {
@@ -200,7 +202,7 @@ choir_status event_join(choir_event *into, choir_event *from)
 	if (joined == NULL)
 		return error_no_memory("an event", sizeof *joined);
 	*joined = (struct joined){ choir_event_retain(into), choir_event_retain(from) };
-	st = add_callback(from, complete_joined, joined, true);
+	st = event_add_callback(from, complete_joined, joined, true);
 	if (st == CHOIR_SUCCESS)
 		return st;
 	choir_event_release(into);

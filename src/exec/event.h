@@ -47,8 +47,12 @@ choir_status event_create(struct choir_comm *comm, choir_event **out_p);
  * the event is complete, with the first failure, and its callbacks run on this thread.  Without any lock held. */
 void event_complete(choir_event *event, choir_status status, const char *text);
 
-/* event_add_callback: fn runs once the event is complete: on the completing thread, or at once. */
-choir_status event_add_callback(choir_event *event, choir_event_fn fn, void *ctx);
+/* event_check: ARGUMENT where the event is not of this process, but of the one before a fork. */
+choir_status event_check(const char *call, const choir_event *event);
+
+/* event_add_callback: fn runs once the event is complete: on the completing thread, or at once.  ours: the library's
+ * own, else an executor may get it.  NO_MEMORY. */
+choir_status event_add_callback(choir_event *event, choir_event_fn fn, void *ctx, bool ours);
 
 /* event_join: once `from` is complete, `into` is completed once (event_complete) with its outcome.  NO_MEMORY. */
 choir_status event_join(choir_event *into, choir_event *from);

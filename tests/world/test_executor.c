@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -174,9 +175,85 @@ static void test_executor(void **state)
 		pthread_join(pool.threads[i], NULL);
 }
 
+/* --- an executor that keeps what it is given --- */
+
+static struct job *_Atomic kept;
+
+static void keep_job(void *ctx, choir_work_fn work, void *arg)
+{
+	struct job *job = malloc(sizeof *job);
+
+	(void)ctx;
+	*job = (struct job){ kept, work, arg };
+	while (!atomic_compare_exchange_weak(&kept, &job->next, job))
+		;
+}
+
+static int do_kept(void)
+{
+	struct job *next, *job = atomic_exchange(&kept, NULL);
+	int n = 0;
+
+	for (; job != NULL; job = next, n++) {
+		next = job->next;
+		job->work(job->arg);
+		free(job);
+	}
+	return n;
+}
+
+static void count(void *calls, choir_status status)
+{
+	*(_Atomic int *)calls += status == CHOIR_SUCCESS ? 1 : 100;
+}
+
+/* Queues and cl_events go on without the executor, which gets the caller's callback alone. */
+static void bridges(struct world *world, int rank, choir_comm *comm, void *calls)
+{
+	cl_context context = choir_device_context(world->device);
+	cl_event gate = gate_make(context), made = NULL, late = NULL;
+	choir_call call = CHOIR_CALL_INIT;
+	struct sum sum;
+	cl_int rc;
+	cl_command_queue queue = clCreateCommandQueueWithProperties(context, choir_device_id(world->device), NULL, &rc);
+
+	call.cl_deps = &gate;
+	call.n_cl_deps = 1;
+	OK(sum_start(&sum, comm, 300, 1, &call, true));
+	OK(choir_event_on_complete(sum.event, count, calls));
+	OK(choir_queue_wait(queue, 1, &sum.event));
+	OK(choir_event_to_cl(sum.event, &made));
+	gate_open(gate, CL_COMPLETE);
+	CHECK(clFinish(queue) == CL_SUCCESS && sum_is(&sum, world->n));
+	CHECK(clWaitForEvents(1, &made) == CL_SUCCESS);
+	OK(choir_event_to_cl(sum.event, &late));
+	CHECK(clWaitForEvents(1, &late) == CL_SUCCESS);
+	clReleaseEvent(gate);
+	clReleaseEvent(made);
+	clReleaseEvent(late);
+	clReleaseCommandQueue(queue);
+	sum_free(&sum);
+}
+
+static void test_bridges(void **state)
+{
+	(void)state;
+	assert_int_equal(choir_set_executor(keep_job, NULL), CHOIR_SUCCESS);
+	for (int n = 1; n <= MOST; n++)
+		for (int per_node = 0; per_node < n; per_node++) {
+			_Atomic int calls = 0;
+
+			world_run_at(n, per_node, 30000, bridges, (void *)&calls);
+			assert_int_equal(calls, 0);
+			assert_int_equal(do_kept(), n);
+			assert_int_equal(calls, n);
+		}
+	assert_int_equal(choir_set_executor(NULL, NULL), CHOIR_SUCCESS);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_executor) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_executor), cmocka_unit_test(test_bridges) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();
