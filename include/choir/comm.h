@@ -52,6 +52,9 @@ typedef struct choir_bootstrap {
 	int rank, size;     /* of this process among the processes */
 	int (*gather)(void *ctx, const void *mine, size_t bytes, void *all);
 	void *ctx;
+	/* of choir_comm_create_start alone, may be NULL: if that returned SUCCESS, end(ctx) is called once, behind the
+	 * last gather, on the same thread, before the event is complete */
+	void (*end)(void *ctx);
 } choir_bootstrap;
 
 /* choir_comm_create_local: a comm whose n_local ranks all live in this process, with devices[i] for rank i; ranks may

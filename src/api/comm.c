@@ -9,6 +9,7 @@
 #include "exec/comm_list.h"
 #include "exec/engine.h"
 #include "base/fork.h"
+#include "base/kept_error.h"
 #include "exec/gone.h"
 #include "exec/progress.h"
 #include "exec/thread.h"
@@ -106,9 +107,14 @@ struct start {
 static choir_status create_started(void *args)
 {
 	struct start *start = args;
+	const choir_bootstrap *bootstrap = start->has_bootstrap ? &start->bootstrap : NULL;
+	struct kept_error outcome;
 
-	return create("choir_comm_create_start", start->has_bootstrap ? &start->bootstrap : NULL, start->n_local,
-	              start->devices, started_config_of(&start->config), start->comms_out);
+	error_keep(&outcome, create("choir_comm_create_start", bootstrap, start->n_local, start->devices,
+	                            started_config_of(&start->config), start->comms_out));
+	if (bootstrap != NULL && bootstrap->end != NULL)
+		bootstrap->end(bootstrap->ctx); /* may set this thread's last error */
+	return error_again(&outcome);
 }
 
 static void drop_start(void *args)

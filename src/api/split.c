@@ -182,7 +182,7 @@ static choir_status split_color(struct split *split, int color, int my_driver, s
                                 choir_comm **comms_out)
 {
 	choir_comm *parent = split->calls.comms[0];
-	choir_bootstrap bootstrap = { sizeof bootstrap, 0, 0, exchange, split };
+	choir_bootstrap bootstrap = { sizeof bootstrap, 0, 0, exchange, split, NULL };
 	struct join join = { .call = split->calls.how->call, .bootstrap = &bootstrap, .config = split->config };
 
 	order_members(split, parent->n, color);

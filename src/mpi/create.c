@@ -106,7 +106,7 @@ choir_status choir_comm_create_mpi(MPI_Comm parent, int n_local, choir_device *c
 
 /* --- without blocking --- */
 
-/* The bootstrap's ctx of a comm that is being made; freed when the event is complete. */
+/* The bootstrap's ctx of a comm that is being made; freed behind the last gather. */
 struct starting {
 	struct mpi_link *link; /* a reference */
 	int64_t deadline_ms;
@@ -123,16 +123,16 @@ static int finish_and_gather(void *ctx, const void *mine, size_t bytes, void *al
 	return mpi_link_gather(link, starting->deadline_ms, mine, bytes, all) != CHOIR_SUCCESS;
 }
 
-static void end_start(void *ctx, choir_status status)
+/* Before anybody sees that the event is complete, and may finalise MPI. */
+static void end_start(void *ctx)
 {
 	struct starting *starting = ctx;
 
-	(void)status;
 	mpi_link_release(starting->link);
 	free(starting);
 }
 
-/* Takes the reference of the link.  After NO_MEMORY for the callback what it would free is kept. */
+/* Takes the reference of the link. */
 static choir_status start_over(struct mpi_link *link, int n_local, choir_device *const *devices,
                                choir_comm_config *config, choir_comm **comms_out, choir_event **event_p)
 {
@@ -141,7 +141,8 @@ static choir_status start_over(struct mpi_link *link, int n_local, choir_device 
 		                      .rank = link->rank,
 		                      .size = link->size,
 		                      .gather = finish_and_gather,
-		                      .ctx = starting };
+		                      .ctx = starting,
+		                      .end = end_start };
 	choir_status st = CHOIR_SUCCESS;
 
 	if (starting == NULL)
@@ -159,9 +160,7 @@ static choir_status start_over(struct mpi_link *link, int n_local, choir_device 
 	/* owns the transport from here on, also when it fails */
 	st = choir_comm_create_start(&bootstrap, n_local, devices, config, comms_out, event_p);
 	if (st != CHOIR_SUCCESS)
-		end_start(starting, st);
-	else
-		(void)choir_event_on_complete(*event_p, end_start, starting);
+		end_start(starting);
 	return st;
 }
 

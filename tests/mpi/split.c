@@ -86,8 +86,16 @@ static void wrong_size(struct job *job)
 	   CHOIR_ARGUMENT);
 }
 
+/* The executor, which is given nothing where the caller has no callback. */
+static void count_work(void *works, choir_work_fn work, void *arg)
+{
+	(*(_Atomic int *)works)++;
+	work(arg);
+}
+
 void case_starts(struct job *job)
 {
+	static _Atomic int works;
 	choir_comm *comm = (choir_comm *)(void *)job; /* is NULL from the call on */
 	struct world *world = &job->world;
 	int rank = job->rank;
@@ -97,6 +105,7 @@ void case_starts(struct job *job)
 	IS(start(job, MPI_COMM_NULL, &comm, &event), CHOIR_ARGUMENT);
 	IS(start(job, MPI_COMM_WORLD, NULL, &event), CHOIR_ARGUMENT);
 	IS(start(job, MPI_COMM_WORLD, &comm, NULL), CHOIR_ARGUMENT);
+	OK(choir_set_executor(count_work, (void *)&works));
 	pass(job, rank - 1, 0);
 	if (!OK(start(job, MPI_COMM_WORLD, &comm, &event)))
 		return;
@@ -109,6 +118,8 @@ void case_starts(struct job *job)
 		choir_comm_destroy(comm);
 	}
 	choir_event_release(event);
+	OK(choir_set_executor(NULL, NULL));
+	CHECK(works == 0);
 }
 
 void case_starts_refused(struct job *job)

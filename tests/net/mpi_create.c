@@ -36,15 +36,13 @@ choir_status choir_comm_create(const choir_bootstrap *bootstrap, int n_local, ch
 choir_status choir_comm_create_start(const choir_bootstrap *bootstrap, int n_local, choir_device *const *devices,
                                      const choir_comm_config *config, choir_comm **comms_out, choir_event **event_p)
 {
-	*event_p = NULL;
-	return choir_comm_create(bootstrap, n_local, devices, config, comms_out);
-}
+	choir_status st;
 
-choir_status choir_event_on_complete(choir_event *event, choir_event_fn fn, void *ctx)
-{
-	(void)event;
-	fn(ctx, CHOIR_SUCCESS);
-	return CHOIR_SUCCESS;
+	*event_p = NULL;
+	st = choir_comm_create(bootstrap, n_local, devices, config, comms_out);
+	if (st == CHOIR_SUCCESS)
+		bootstrap->end(bootstrap->ctx);
+	return st;
 }
 
 /* A transport of the application's that counts how often it is destroyed. */

@@ -340,7 +340,7 @@ static void test_creation(void **state)
 	choir_device *device = world_device(), *both[] = { device, NULL };
 	choir_comm *comms[2] = { NULL, NULL };
 	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
-	choir_bootstrap boot = { sizeof boot, 0, 2, no_gather, NULL };
+	choir_bootstrap boot = { sizeof boot, 0, 2, no_gather, NULL, NULL };
 	char *text = NULL;
 
 	(void)state;

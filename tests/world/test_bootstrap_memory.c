@@ -78,7 +78,7 @@ static int gather(void *ctx, const void *mine, size_t bytes, void *all)
 static void *make_comm(void *arg)
 {
 	struct process_thread *me = arg;
-	choir_bootstrap bootstrap = { sizeof bootstrap, me->rank, PROCESSES, gather, me };
+	choir_bootstrap bootstrap = { sizeof bootstrap, me->rank, PROCESSES, gather, me, NULL };
 	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
 	choir_device *device = world_device();
 	choir_comm *comm = NULL;
@@ -162,7 +162,7 @@ static int writes_nothing(void *ctx, const void *mine, size_t bytes, void *all)
 
 static void test_a_gather_that_writes_nothing(void **state)
 {
-	choir_bootstrap bootstrap = { sizeof bootstrap, 1, 2, writes_nothing, NULL };
+	choir_bootstrap bootstrap = { sizeof bootstrap, 1, 2, writes_nothing, NULL, NULL };
 	choir_device *device = world_device();
 	choir_comm *comm = NULL;
 

@@ -26,7 +26,7 @@ static int gather(void *ctx, const void *mine, size_t bytes, void *all)
 static choir_status create(const struct rank *me, int per_node, int fails_at, int *n_p, choir_comm **comm_p)
 {
 	struct counted counted = { rank_bootstrap(me), 0, fails_at };
-	choir_bootstrap boot = { sizeof boot, me->rank, me->n, gather, &counted };
+	choir_bootstrap boot = { sizeof boot, me->rank, me->n, gather, &counted, NULL };
 	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
 	choir_device *device = world_device();
 	choir_status st;

@@ -79,7 +79,7 @@ static void test_short_and_long_structs(void **state)
 {
 	choir_device *device = world_device(), *made;
 	choir_device_config whole = CHOIR_DEVICE_CONFIG_INIT;
-	choir_bootstrap boot = { sizeof boot, 0, 1, no_gather, NULL };
+	choir_bootstrap boot = { sizeof boot, 0, 1, no_gather, NULL, NULL };
 	cl_context context = choir_device_context(device);
 	cl_device_id id = choir_device_id(device);
 	choir_comm *comm;
@@ -97,7 +97,7 @@ static void test_short_and_long_structs(void **state)
 	REFUSED(choir_comm_create(shortened(&boot, sizeof(size_t)), 1, &device, NULL, &comm),
 	        "choir_comm_create|gather");
 	boot.struct_size = sizeof boot + 8;
-	REFUSED(choir_comm_create(&boot, 1, &device, NULL, &comm), "choir_comm_create|bootstrap->struct_size is 40");
+	REFUSED(choir_comm_create(&boot, 1, &device, NULL, &comm), "choir_comm_create|bootstrap->struct_size is 48");
 }
 
 static int destroyed;
@@ -135,7 +135,7 @@ static void test_cut_configs(void **state)
 {
 	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
 	choir_device_config of_device = CHOIR_DEVICE_CONFIG_INIT;
-	choir_bootstrap boot = { sizeof boot, 0, 1, no_gather, NULL };
+	choir_bootstrap boot = { sizeof boot, 0, 1, no_gather, NULL, NULL };
 	choir_device *device = world_device(), *made;
 	int before = destroyed;
 	choir_comm *comm;

@@ -26,6 +26,7 @@ struct meeting {
 	struct seat {
 		struct meeting *meeting;
 		int rank;
+		int ended; /* so often; no gather is behind it */
 	} seats[MOST_RANKS];
 };
 
@@ -36,7 +37,7 @@ static void meet(struct meeting *m, int n)
 	pthread_cond_init(&m->all_here, NULL);
 	m->n = n;
 	for (int i = 0; i < n; i++)
-		m->seats[i] = (struct seat){ m, i };
+		m->seats[i] = (struct seat){ m, i, 0 };
 }
 
 /* Waits until all are here; the last one opens the next round. */
@@ -59,7 +60,7 @@ static int gather(void *ctx, const void *mine, size_t bytes, void *all)
 	struct meeting *m = seat->meeting;
 	int rc;
 
-	if (bytes > FACTS)
+	if (bytes > FACTS || seat->ended > 0)
 		return 1;
 	pthread_mutex_lock(&m->lock);
 	memcpy(m->facts[seat->rank], mine, bytes);
@@ -80,9 +81,15 @@ static void break_up(struct meeting *m)
 	pthread_mutex_unlock(&m->lock);
 }
 
+static void leave(void *ctx)
+{
+	((struct seat *)ctx)->ended++;
+	(void)choir_event_wait(NULL, 0); /* another error than that of the create */
+}
+
 static choir_bootstrap seat_of(struct meeting *m, int rank)
 {
-	return (choir_bootstrap){ sizeof(choir_bootstrap), rank, m->n, gather, &m->seats[rank] };
+	return (choir_bootstrap){ sizeof(choir_bootstrap), rank, m->n, gather, &m->seats[rank], leave };
 }
 
 /* --- created --- */
@@ -140,6 +147,7 @@ static void create(int n)
 	for (int i = 0; i < n; i++)
 		end(events[i], CHOIR_SUCCESS);
 	for (int i = 0; i < n; i++) {
+		assert_int_equal(m.seats[i].ended, 1);
 		assert_int_equal(choir_comm_size(comms[i]), n);
 		assert_int_equal(choir_comm_rank(comms[i]), i);
 	}
@@ -220,6 +228,7 @@ static void test_create_fails(void **state)
 		assert_int_not_equal(st, CHOIR_SUCCESS);
 		assert_true(says(choir_event_error(events[i]), "choir_comm_create_start"));
 		end(events[i], st);
+		assert_int_equal(m.seats[i].ended, 1);
 		assert_null(comms[i]);
 		assert_int_equal(choir_comm_destroy(comms[i]), CHOIR_SUCCESS);
 	}
@@ -234,7 +243,7 @@ static void test_create_refuses(void **state)
 	choir_transport transport = { .ops = &ops, .rank = 0, .size = 1 };
 	choir_device *device = world_device(), *none = NULL;
 	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
-	choir_bootstrap bootstrap = { sizeof bootstrap, 0, 1, NULL, NULL };
+	choir_bootstrap bootstrap = { sizeof bootstrap, 0, 1, NULL, NULL, NULL };
 	choir_comm *comm;
 	choir_event *event;
 	cl_event made;

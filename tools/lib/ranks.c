@@ -151,5 +151,5 @@ static int gather(void *ctx, const void *mine, size_t bytes, void *all)
 
 choir_bootstrap rank_bootstrap(const struct rank *me)
 {
-	return (choir_bootstrap){ sizeof(choir_bootstrap), me->rank, me->n, gather, (void *)me };
+	return (choir_bootstrap){ sizeof(choir_bootstrap), me->rank, me->n, gather, (void *)me, NULL };
 }

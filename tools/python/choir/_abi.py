@@ -253,6 +253,7 @@ class Bootstrap(ct.Structure):
         ("size", ct.c_int),
         ("gather", GATHER),
         ("ctx", ct.c_void_p),
+        ("end", ct.c_void_p),
     ]
 
 
