@@ -72,8 +72,8 @@ CHOIR_API choir_status choir_sparse_allreduce(choir_comm *comm, choir_buffer sen
                                               choir_event **event_p);
 
 /* choir_sparse_allreduce_init: a persistent one (choir_request in choir/collective.h): the buffers, counts and attr are
- * the same for every start.  *recv_ind_count and *recv_val_count are the capacities of every start, which sets them to
- * these first; they stay valid as long as the request. */
+ * the same for every start.  *recv_ind_count and *recv_val_count, as this call finds them, are the capacities of every
+ * start; they stay valid as long as the request. */
 CHOIR_API choir_status choir_sparse_allreduce_init(choir_comm *comm, choir_buffer send_ind, size_t send_ind_count,
                                                    choir_buffer send_val, size_t send_val_count, choir_buffer recv_ind,
                                                    size_t *recv_ind_count, choir_buffer recv_val,

@@ -54,6 +54,11 @@ static struct sparse_outcome *outcome_of(choir_event *event)
 	return event->free_result == free_outcome ? event->result : NULL;
 }
 
+static size_t capacity_in(const size_t *count)
+{
+	return count != NULL ? *count : 0;
+}
+
 /* An empty buffer may name anything. */
 static choir_status keep(struct run *run, choir_buffer buffer, size_t count)
 {
@@ -82,8 +87,8 @@ static choir_status prepare(struct run *run, struct sparse_call *sparse, const c
 	sparse->name = call->name;
 	TRY(keep(run, sparse->send_ind, sparse->send_ind_count));
 	TRY(keep(run, sparse->send_val, sparse->send_val_count));
-	TRY(keep(run, sparse->recv_ind, sparse->recv_ind_count != NULL ? *sparse->recv_ind_count : 0));
-	TRY(keep(run, sparse->recv_val, sparse->recv_val_count != NULL ? *sparse->recv_val_count : 0));
+	TRY(keep(run, sparse->recv_ind, sparse->ind_capacity));
+	TRY(keep(run, sparse->recv_val, sparse->val_capacity));
 	TRY(sparse_create(&env, sparse, &run->script.ops, &run->script.state));
 	run->script.ended = keep_outcome;
 	return CHOIR_SUCCESS;
@@ -160,6 +165,8 @@ choir_status choir_sparse_allreduce(choir_comm *comm, choir_buffer send_ind, siz
 		                      .send_val_count = send_val_count,
 		                      .recv_ind_count = recv_ind_count,
 		                      .recv_val_count = recv_val_count,
+		                      .ind_capacity = capacity_in(recv_ind_count),
+		                      .val_capacity = capacity_in(recv_val_count),
 		                      .ind_dtype = ind_dtype,
 		                      .val_dtype = val_dtype,
 		                      .op = op };
@@ -177,7 +184,6 @@ choir_status choir_sparse_allreduce(choir_comm *comm, choir_buffer send_ind, siz
 struct kept_sparse {
 	struct kept_call base; /* first */
 	struct sparse_call call;
-	size_t ind_capacity, val_capacity; /* of each start */
 };
 
 static choir_status check_kept(struct kept_call *base, choir_comm *comm, const choir_call *call)
@@ -193,10 +199,6 @@ static choir_status start_kept(struct kept_call *base, choir_comm *comm, const c
 	struct kept_sparse *kept = (struct kept_sparse *)base;
 	struct sparse_call sparse = kept->call;
 
-	if (sparse.recv_ind_count != NULL)
-		*sparse.recv_ind_count = kept->ind_capacity;
-	if (sparse.recv_val_count != NULL)
-		*sparse.recv_val_count = kept->val_capacity;
 	return call_named(start(comm, &sparse, &kept->call.attr, call, event_p), call);
 }
 
@@ -213,8 +215,6 @@ static choir_buffer unless_empty(choir_buffer buffer, size_t count)
 static void fill_kept(struct kept_sparse *kept, const struct sparse_call *sparse)
 {
 	kept->call = *sparse;
-	kept->ind_capacity = sparse->recv_ind_count != NULL ? *sparse->recv_ind_count : 0;
-	kept->val_capacity = sparse->recv_val_count != NULL ? *sparse->recv_val_count : 0;
 	kept->base = (struct kept_call){ .function = function,
 		                         .check = check_kept,
 		                         .start = start_kept,
@@ -222,8 +222,8 @@ static void fill_kept(struct kept_sparse *kept, const struct sparse_call *sparse
 		                         .takes = takes(sparse->op),
 		                         .buffers = { unless_empty(sparse->send_ind, sparse->send_ind_count),
 		                                      unless_empty(sparse->send_val, sparse->send_val_count),
-		                                      unless_empty(sparse->recv_ind, kept->ind_capacity),
-		                                      unless_empty(sparse->recv_val, kept->val_capacity) } };
+		                                      unless_empty(sparse->recv_ind, sparse->ind_capacity),
+		                                      unless_empty(sparse->recv_val, sparse->val_capacity) } };
 }
 
 choir_status choir_sparse_allreduce_init(choir_comm *comm, choir_buffer send_ind, size_t send_ind_count,
@@ -241,6 +241,8 @@ choir_status choir_sparse_allreduce_init(choir_comm *comm, choir_buffer send_ind
 		                      .send_val_count = send_val_count,
 		                      .recv_ind_count = recv_ind_count,
 		                      .recv_val_count = recv_val_count,
+		                      .ind_capacity = capacity_in(recv_ind_count),
+		                      .val_capacity = capacity_in(recv_val_count),
 		                      .ind_dtype = ind_dtype,
 		                      .val_dtype = val_dtype,
 		                      .op = op };

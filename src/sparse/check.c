@@ -134,11 +134,11 @@ static choir_status check_receive(choir_device *device, const struct sparse_call
 	uint64_t ind_bytes = choir_dtype_bytes(call->ind_dtype), val_bytes = choir_dtype_bytes(call->val_dtype);
 	struct role send_ind = { "send_ind", call->send_ind, call->send_ind_count * ind_bytes };
 	struct role send_val = { "send_val", call->send_val, call->send_val_count * val_bytes };
-	struct role recv_ind = { "recv_ind", call->recv_ind, *call->recv_ind_count * ind_bytes };
-	struct role recv_val = { "recv_val", call->recv_val, *call->recv_val_count * val_bytes };
+	struct role recv_ind = { "recv_ind", call->recv_ind, call->ind_capacity * ind_bytes };
+	struct role recv_val = { "recv_val", call->recv_val, call->val_capacity * val_bytes };
 
-	TRY(check_range(device, "recv_ind", call->recv_ind, *call->recv_ind_count, call->ind_dtype));
-	TRY(check_range(device, "recv_val", call->recv_val, *call->recv_val_count, call->val_dtype));
+	TRY(check_range(device, "recv_ind", call->recv_ind, call->ind_capacity, call->ind_dtype));
+	TRY(check_range(device, "recv_val", call->recv_val, call->val_capacity, call->val_dtype));
 	TRY(check_apart(&send_ind, &recv_ind));
 	TRY(check_apart(&send_ind, &recv_val));
 	TRY(check_apart(&send_val, &recv_ind));

@@ -85,7 +85,7 @@ static bool too_small(const struct sparse *sparse)
 {
 	if (sparse->call.attr.alloc_fn != NULL || sparse->call.attr.completion_fn != NULL)
 		return false;
-	return sparse->count > sparse->ind_capacity || val_count(sparse) > sparse->val_capacity;
+	return sparse->count > sparse->call.ind_capacity || val_count(sparse) > sparse->call.val_capacity;
 }
 
 /* Where rows travel in another dtype than the caller's, fill writes to memory of the library's first. */
@@ -149,7 +149,8 @@ choir_status deliver_flush(struct sparse *sparse, struct script_turn *turn)
 	if (sparse->call.recv_val_count != NULL)
 		*sparse->call.recv_val_count = val_count(sparse);
 	if (too_small(sparse))
-		return result_fits(sparse->count, sparse->ind_capacity, val_count(sparse), sparse->val_capacity);
+		return result_fits(sparse->count, sparse->call.ind_capacity, val_count(sparse),
+		                   sparse->call.val_capacity);
 	if (sparse->call.attr.completion_fn != NULL) {
 		sparse->step = deliver_lend;
 		return CHOIR_SUCCESS;

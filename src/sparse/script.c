@@ -247,8 +247,6 @@ choir_status sparse_create(const struct script_env *env, const struct sparse_cal
 	sparse->forced = call->algorithm == NULL ? -1 : sparse_method_find(call->algorithm);
 	sparse->tensor = last_choice_tensor(call->name);
 	sparse->call.algorithm = sparse->call.name = NULL; /* the caller may free its texts */
-	sparse->ind_capacity = call->recv_ind_count == NULL ? 0 : *call->recv_ind_count;
-	sparse->val_capacity = call->recv_val_count == NULL ? 0 : *call->recv_val_count;
 	sparse->ind_bytes = (uint32_t)choir_dtype_bytes(call->ind_dtype);
 	choose_dtypes(sparse);
 	sparse->elem_bytes = choir_dtype_bytes(sparse->wire_dtype);

@@ -11,8 +11,10 @@
 struct sparse_call {
 	choir_buffer send_ind, send_val, recv_ind, recv_val;
 	size_t send_ind_count, send_val_count;
-	/* capacities in (read by sparse_create), counts out; NULL is legal with a callback */
+	/* written with the result: an earlier call of the same request may do so until then; NULL is legal with a
+	 * callback */
 	size_t *recv_ind_count, *recv_val_count;
+	size_t ind_capacity, val_capacity; /* of the receive buffers; 0 without */
 	choir_dtype ind_dtype, val_dtype;
 	choir_op op;
 	double factor;          /* of premul_sum: what this rank's rows are multiplied by */

@@ -53,8 +53,7 @@ struct sparse {
 	struct user_op *user;    /* if it is one of the caller's: a reference; else NULL */
 	int forced;              /* row of sparse_methods, -1 = none */
 	uint64_t tensor;         /* hash of the call's name */
-	size_t ind_capacity, val_capacity;
-	uint32_t ind_bytes; /* of an index of the caller's */
+	uint32_t ind_bytes;      /* of an index of the caller's */
 	/* Rows are coalesced in local_dtype, travel and are merged in wire_dtype, and are delivered in the caller's. */
 	choir_dtype local_dtype, wire_dtype;
 	uint64_t elem_bytes;  /* of wire_dtype */

@@ -151,8 +151,8 @@ struct sparse_call case_call(struct side *side, const struct test_case *c, size_
 	if (c->way == ALLOCATES)
 		call.attr.alloc_fn = on_alloc;
 	if (c->way == RECEIVES || c->way == FALLS_SHORT) {
-		side->ind_count = c->way == RECEIVES ? capacity : capacity / 2;
-		side->val_count = side->ind_count * c->width;
+		call.ind_capacity = c->way == RECEIVES ? capacity : capacity / 2;
+		call.val_capacity = call.ind_capacity * c->width;
 		side->recv_ind = call.recv_ind = blank(side->recv, capacity * side->ind_bytes + GUARD);
 		side->recv_val = call.recv_val = blank(side->recv, capacity * c->width * side->elem_bytes + GUARD);
 	}

@@ -16,7 +16,7 @@
 struct good {
 	int32_t ind[8], out_ind[8];
 	float val[16], out_val[16];
-	size_t ind_capacity, val_capacity;
+	size_t ind_count, val_count;
 	struct sparse_call call;
 };
 
@@ -37,16 +37,16 @@ static choir_status no_memory(void *ctx, size_t n_ind, choir_dtype t, size_t n_v
 static void make_good(struct good *g)
 {
 	memset(g, 0, sizeof *g);
-	g->ind_capacity = 8;
-	g->val_capacity = 16;
 	g->call = (struct sparse_call){ .send_ind = choir_host(g->ind),
 		                        .send_val = choir_host(g->val),
 		                        .send_ind_count = 4,
 		                        .send_val_count = 8,
 		                        .recv_ind = choir_host(g->out_ind),
 		                        .recv_val = choir_host(g->out_val),
-		                        .recv_ind_count = &g->ind_capacity,
-		                        .recv_val_count = &g->val_capacity,
+		                        .recv_ind_count = &g->ind_count,
+		                        .recv_val_count = &g->val_count,
+		                        .ind_capacity = 8,
+		                        .val_capacity = 16,
 		                        .ind_dtype = CHOIR_I32,
 		                        .val_dtype = CHOIR_F32,
 		                        .op = CHOIR_OP_SUM,
@@ -115,7 +115,7 @@ static void wrong_counts(void **state)
 	g.call.send_ind_count = SIZE_MAX / 4 + 1;
 	g.call.send_val_count = g.call.send_ind_count;
 	refused(&g, CHOIR_ARGUMENT, "more than any memory");
-	g.val_capacity = SIZE_MAX;
+	g.call.val_capacity = SIZE_MAX;
 	refused(&g, CHOIR_ARGUMENT, "recv_val");
 }
 
@@ -178,7 +178,7 @@ static void right_calls(void **state)
 	g.call.send_ind_count = g.call.send_val_count = 0;
 	assert_int_equal(sparse_check(device, 1, &g.call), CHOIR_SUCCESS);
 	g.call.recv_ind = g.call.recv_val = choir_none();
-	g.ind_capacity = g.val_capacity = 0;
+	g.call.ind_capacity = g.call.val_capacity = 0;
 	assert_int_equal(sparse_check(device, 1, &g.call), CHOIR_SUCCESS); /* asks for the sizes only */
 	g.call.attr.alloc_fn = no_memory;
 	assert_int_equal(sparse_check(device, 1, &g.call), CHOIR_SUCCESS);

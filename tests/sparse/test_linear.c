@@ -67,7 +67,7 @@ static uint64_t bytes_for(const char *algorithm, int n, int n_plans)
 {
 	int32_t ind[PAIRS] = { 0 };
 	float val[PAIRS] = { 0 };
-	size_t ind_count = PAIRS, val_count = PAIRS;
+	size_t ind_count, val_count;
 	struct sparse_call call = { .send_ind = choir_host(ind),
 		                    .send_val = choir_host(val),
 		                    .recv_ind = choir_host(ind),
@@ -76,6 +76,8 @@ static uint64_t bytes_for(const char *algorithm, int n, int n_plans)
 		                    .send_val_count = PAIRS,
 		                    .recv_ind_count = &ind_count,
 		                    .recv_val_count = &val_count,
+		                    .ind_capacity = PAIRS,
+		                    .val_capacity = PAIRS,
 		                    .ind_dtype = CHOIR_I32,
 		                    .val_dtype = CHOIR_F32,
 		                    .op = CHOIR_OP_SUM,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Requests of collectives that learn their sizes on the way: alltoallv and sparse_allreduce, started again and again,
  * by themselves and in a sequence; alltoallv on memory of every kind. */
+#include "exec/run.h"
 #include "world/gate.h"
 #include "world/memory.h"
 
@@ -235,6 +236,81 @@ static void test_sequence(void **state)
 	line_up_layouts(3, sequence);
 }
 
+/* The gate of this thread's sequence: opened once its third call has read its arguments, and before it is made. */
+static _Thread_local struct {
+	cl_event gate;
+	int calls;
+	choir_event *first; /* a reference to the first call's */
+	choir_status status;
+} held;
+
+choir_status __real_run_create(struct choir_comm *comm, struct run **out_p);
+choir_status __wrap_run_create(struct choir_comm *comm, struct run **out_p);
+
+choir_status __wrap_run_create(struct choir_comm *comm, struct run **out_p)
+{
+	choir_status st = __real_run_create(comm, out_p);
+
+	if (held.gate == NULL || st != CHOIR_SUCCESS)
+		return st;
+	held.calls++;
+	if (held.calls == 1)
+		held.first = choir_event_retain((*out_p)->event);
+	if (held.calls == 3) {
+		gate_open(held.gate, CL_COMPLETE);
+		held.status = choir_event_wait(held.first, -1);
+		choir_event_release(held.first);
+	}
+	return st;
+}
+
+/* One request twice, and between the two the indices change: the second result is longer, and the first one comes while
+ * the second call is being started. */
+static void twice(struct world *world, int rank, choir_comm *comm, void *unused)
+{
+	struct pairs p = { .n_ind = MOST, .n_val = MOST };
+	choir_call call = CHOIR_CALL_INIT;
+	choir_request *requests[3] = { NULL, NULL, NULL };
+	choir_sequence *sequence = NULL;
+	int32_t later[4 * RANKS];
+	choir_event *event = NULL;
+
+	(void)unused;
+	for (int r = 0; r < world->n; r++) {
+		fill_pairs(&p, r, 1);
+		memcpy(&later[4 * r], p.ind, sizeof p.ind);
+	}
+	OK(choir_sparse_allreduce_init(comm, choir_host(p.ind), 4, choir_host(p.val), 4, choir_host(p.out_ind),
+	                               &p.n_ind, choir_host(p.out_val), &p.n_val, CHOIR_I32, CHOIR_F32, CHOIR_OP_SUM,
+	                               NULL, NULL, &requests[0]));
+	OK(choir_scatter_init(comm, choir_host(later), choir_host(p.ind), 4, CHOIR_I32, 0, NULL, &requests[1]));
+	requests[2] = requests[0];
+	OK(choir_sequence_create(requests, 3, &sequence));
+	fill_pairs(&p, rank, 1);
+	for (int i = 0; i < 4; i++)
+		p.ind[i] = 10 + i;
+	held.gate = gate_make(choir_device_context(world->device));
+	held.calls = 0;
+	call.cl_deps = &held.gate;
+	call.n_cl_deps = 1;
+	if (OK(choir_sequence_start(sequence, &call, &event)))
+		OK(choir_event_wait(event, -1));
+	choir_event_release(event);
+	CHECK(held.calls == 3 && held.status == CHOIR_SUCCESS && pairs_are_right(&p, world->n, 1));
+	clReleaseEvent(held.gate);
+	held.gate = NULL;
+	choir_sequence_free(sequence);
+	choir_request_free(requests[0]);
+	choir_request_free(requests[1]);
+}
+
+static void test_twice(void **state)
+{
+	(void)state;
+	line_up_layouts(2, twice);
+	line_up_layouts(3, twice);
+}
+
 static void refused(struct world *world, int rank, choir_comm *comm, void *unused)
 {
 	struct pairs p = { .n_ind = MOST, .n_val = MOST };
@@ -277,9 +353,11 @@ static void test_refused(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_exchanges),
-		                            cmocka_unit_test(test_exchanges_on_device), cmocka_unit_test(test_sparse),
-		                            cmocka_unit_test(test_sequence), cmocka_unit_test(test_refused) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_exchanges), cmocka_unit_test(test_exchanges_on_device),
+		cmocka_unit_test(test_sparse),    cmocka_unit_test(test_sequence),
+		cmocka_unit_test(test_twice),     cmocka_unit_test(test_refused)
+	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();
