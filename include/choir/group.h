@@ -67,7 +67,8 @@ CHOIR_API choir_status choir_comm_split_start(choir_comm *comm, int color, int k
  * among the members, which exchange messages on the parent.  config: as of choir_comm_group_split; its name is the
  * group's unless it is given.
  * A rank that is no member may call too: it gets ARGUMENT "rank 3 of 'world' is not part of the group 'rows' ..." at
- * once, and so from choir_comm_find later.  A name that a group of the parent has is ARGUMENT.
+ * once, and so from choir_comm_find later.  A name that a group of the parent has, or that one gets which is being
+ * made, is ARGUMENT.
  * With several members in one thread use choir_comm_create_group_local: comms are the parent's handles, all of
  * members. */
 CHOIR_API choir_status choir_comm_create_group(choir_comm *parent, const char *name, const int *ranks, int n_ranks,
@@ -83,8 +84,8 @@ CHOIR_API choir_status choir_comm_create_group_start(choir_comm *parent, const c
                                                      choir_event **event_p);
 
 /* choir_comm_find: the group of that name which this rank of the parent has made; the comm stays its maker's, until it
- * is destroyed.  ARGUMENT that names the rank and the group if the rank is no member of it, or the nearest name if
- * there is no such group.  Never blocks; any thread. */
+ * is destroyed.  ARGUMENT that names the rank and the group if the rank is no member of it or has not made it yet, or
+ * the nearest name if there is no such group.  Never blocks; any thread. */
 CHOIR_API choir_status choir_comm_find(choir_comm *parent, const char *name, choir_comm **out_p);
 
 #ifdef __cplusplus

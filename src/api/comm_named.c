@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Design notes.  One list a process holds the named groups of all comms, by the handle of the parent: a handle is one
  * rank, so ranks that are threads know their own groups alone.  An entry goes with its group or with its parent; the
- * entry of a rank that is no member has no comm, and is kept for the sentence of choir_comm_find. */
+ * entry of a rank that is no member is kept for the sentence of choir_comm_find.  The call that makes a group has its
+ * name from the beginning: only that call settles the entry. */
 #include "api/named.h"
 
 #include "api/split.h"
@@ -15,10 +16,17 @@
 #include <string.h>
 #include <xxhash.h>
 
+enum named_state {
+	REFUSED, /* this rank is no member */
+	BEING_MADE,
+	MADE
+};
+
 struct named {
 	struct named *next;
 	const choir_comm *parent;
-	choir_comm *comm; /* NULL: this rank is no member */
+	enum named_state state;
+	choir_comm *comm; /* once it is MADE, else NULL */
 	char *name;
 	char members[96]; /* "ranks 0 2 4" */
 };
@@ -77,49 +85,67 @@ static choir_status no_member(const char *call, const choir_comm *parent, const 
 	                 parent->name, name, members);
 }
 
-/* An entry without a comm, which keeps the name; a name that a group has is taken. */
+static int index_of(const int *ranks, int n_ranks, int rank)
+{
+	for (int i = 0; i < n_ranks; i++)
+		if (ranks[i] == rank)
+			return i;
+	return -1;
+}
+
+static choir_status name_is_taken(const char *call, const choir_comm *parent, const char *name, enum named_state by)
+{
+	return error_set(CHOIR_ARGUMENT, "%s: '%s' %s a group '%s' already", call, parent->name,
+	                 by == MADE ? "has" : "is making", name);
+}
+
+/* The entry of a name that no group has and no call is making; of a rank that is no member it is REFUSED. */
 static choir_status reserve(const char *call, const choir_comm *parent, const char *name, const int *ranks, int n_ranks)
 {
-	struct named *named = calloc(1, sizeof *named), *before;
+	struct named *named = calloc(1, sizeof *named), **before;
+	enum named_state by = REFUSED;
 	char *copy = strdup(name);
-	bool taken;
 
 	if (named == NULL || copy == NULL) {
 		free(named);
 		free(copy);
 		return error_no_memory("a named group", sizeof *named);
 	}
-	*named = (struct named){ .parent = parent, .name = copy };
+	*named = (struct named){ .parent = parent,
+		                 .state = index_of(ranks, n_ranks, parent->rank) < 0 ? REFUSED : BEING_MADE,
+		                 .name = copy };
 	list_members(ranks, n_ranks, named->members, sizeof named->members);
 	pthread_mutex_lock(&named_lock);
-	before = *find_named(parent, name);
-	taken = before != NULL && before->comm != NULL;
-	if (before != NULL && !taken)
-		memcpy(before->members, named->members, sizeof before->members);
-	if (before == NULL) {
+	before = find_named(parent, name);
+	if (*before != NULL)
+		by = (*before)->state;
+	if (*before != NULL && by == REFUSED)
+		drop(before);
+	if (by == REFUSED) {
 		named->next = all_named;
 		all_named = named;
 	}
 	pthread_mutex_unlock(&named_lock);
-	if (before != NULL) {
-		free(copy);
-		free(named);
-	}
-	return taken ? error_set(CHOIR_ARGUMENT, "%s: '%s' has a group '%s' already", call, parent->name, name)
-	             : CHOIR_SUCCESS;
+	if (by == REFUSED)
+		return CHOIR_SUCCESS;
+	free(copy);
+	free(named);
+	return name_is_taken(call, parent, name, by);
 }
 
-/* comm NULL: the group was not made. */
+/* Of an entry that is BEING_MADE.  comm NULL: the group was not made. */
 static void settle(const choir_comm *parent, const char *name, choir_comm *comm)
 {
 	struct named **link;
 
 	pthread_mutex_lock(&named_lock);
 	link = find_named(parent, name);
-	if (*link != NULL && comm != NULL)
+	if (*link != NULL && comm != NULL) {
 		(*link)->comm = comm;
-	else if (*link != NULL)
+		(*link)->state = MADE;
+	} else if (*link != NULL) {
 		drop(link);
+	}
 	pthread_mutex_unlock(&named_lock);
 }
 
@@ -147,14 +173,6 @@ static choir_status check_ranks(const char *call, const choir_comm *parent, cons
 	}
 	free(seen);
 	return st;
-}
-
-static int index_of(const int *ranks, int n_ranks, int rank)
-{
-	for (int i = 0; i < n_ranks; i++)
-		if (ranks[i] == rank)
-			return i;
-	return -1;
 }
 
 static void describe_members(const struct split_claim *claim, char *text, size_t bytes)
@@ -268,8 +286,11 @@ choir_status choir_comm_find(choir_comm *parent, const char *name, choir_comm **
 	named = *find_named(parent, name);
 	if (named == NULL)
 		st = unknown_name(call, parent, name);
-	else if (named->comm == NULL)
+	else if (named->state == REFUSED)
 		st = no_member(call, parent, name, named->members);
+	else if (named->state == BEING_MADE)
+		st = error_set(CHOIR_ARGUMENT, "%s: rank %d of '%s' has not made the group '%s' yet", call,
+		               parent->rank, parent->name, name);
 	else
 		st = CHOIR_SUCCESS;
 	if (st == CHOIR_SUCCESS)

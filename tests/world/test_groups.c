@@ -2,6 +2,7 @@
 /* Groups of a comm: by a rule, and by a list of members with a name. */
 #include "world/gate.h"
 
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -264,6 +265,51 @@ static void test_named(void **state)
 		world_run(4, &config, named, NULL);
 }
 
+/* Rank 0's group is not made before rank 1 comes: until then its name is taken, and a call that fails for that leaves
+ * it alone. */
+static void being_made(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	static const int both[2] = { 0, 1 };
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+	choir_comm *group = NULL, *found = NULL, *second = NULL;
+	choir_event *event = NULL;
+
+	(void)arg;
+	config.struct_size = 1000;
+	if (rank == 0) {
+		OK(choir_comm_create_group_start(comm, "rows", both, 2, NULL, &group, &event));
+		while (choir_comm_find(comm, "rows", &found) == CHOIR_ARGUMENT &&
+		       says(choir_last_error(), "has made no group"))
+			sched_yield(); /* until its thread has the name */
+		SAYS(choir_comm_find(comm, "rows", &found), CHOIR_ARGUMENT,
+		     "rank 0 of 'two' has not made the group 'rows' yet");
+		SAYS(choir_comm_create_group(comm, "rows", both, 2, &config, &second), CHOIR_ARGUMENT,
+		     "'two' is making a group 'rows' already");
+	}
+	line_up();
+	if (rank == 1)
+		OK(choir_comm_create_group(comm, "rows", both, 2, NULL, &group));
+	else
+		OK(choir_event_wait(event, -1));
+	OK(choir_comm_find(comm, "rows", &found));
+	CHECK(group != NULL && found == group && second == NULL);
+	choir_event_release(event);
+	OK(choir_comm_destroy(group));
+	SAYS(choir_comm_create_group(comm, "rows", both, 2, &config, &second), CHOIR_ARGUMENT, "struct_size is 1000");
+}
+
+static void test_being_made(void **state)
+{
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+
+	(void)state;
+	config.name = "two";
+	config.deadline_ms = 30000;
+	line_up_begin(2);
+	world_run(2, &config, being_made, NULL);
+	line_up_end();
+}
+
 static void bad_members(struct world *world, int rank, choir_comm *comm, void *arg)
 {
 	static const int twice[3] = { 0, 1, 0 }, outside[2] = { 0, 3 }, two[2] = { 0, 1 }, other[2] = { 1, 0 };
@@ -323,9 +369,9 @@ static void test_local(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rules),       cmocka_unit_test(test_nodes), cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_difference),  cmocka_unit_test(test_text),  cmocka_unit_test(test_named),
-		cmocka_unit_test(test_bad_members), cmocka_unit_test(test_local),
+		cmocka_unit_test(test_rules),      cmocka_unit_test(test_nodes),       cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_difference), cmocka_unit_test(test_text),        cmocka_unit_test(test_named),
+		cmocka_unit_test(test_being_made), cmocka_unit_test(test_bad_members), cmocka_unit_test(test_local),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
