@@ -272,6 +272,8 @@ CHOIR_API void choir_request_free(choir_request *request);
  * after and a deadline: deps and after are the first request's, the deadline is each one's.  event_p as in all calls:
  * it completes with the last request; if one fails those behind it fail too.  Start a sequence again only when its last
  * start is complete.  ARGUMENT: requests already started go on.
+ * On keyed comms each request has its own key, of its init, so none stands twice in a sequence; a key in call is
+ * ARGUMENT, and nothing is started.
  * choir_sequence_free: NULL is silent; calls already started go on. */
 typedef struct choir_sequence choir_sequence;
 CHOIR_API choir_status choir_sequence_create(choir_request *const *requests, size_t n, choir_sequence **out_p);

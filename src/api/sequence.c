@@ -65,6 +65,11 @@ choir_status choir_sequence_start(choir_sequence *sequence, const choir_call *ca
 	if (sequence == NULL)
 		return call_named(error_set(CHOIR_ARGUMENT, "%s: null sequence", name), call);
 	TRY(call_named(call_read(name, call, 0, &read), call));
+	if (read.key != NULL)
+		return call_named(error_set(CHOIR_ARGUMENT,
+		                            "%s: the key is '%s', but each request has its own, of its init", name,
+		                            read.key),
+		                  call);
 	if (event_p == NULL && (in_callback() || group_is_open()))
 		return call_named(
 		    error_set(CHOIR_WOULD_DEADLOCK, "%s: without an event inside a callback or a group", name), call);

@@ -168,9 +168,37 @@ static void test_any_order(void **state)
 		}
 }
 
+/* A sequence's call has no key: nothing of it is started, so the key is free. */
+static void has_own_keys(struct world *world, int rank, choir_comm *comm, void *unused)
+{
+	struct keyed_calls *c = calloc(1, sizeof *c);
+	choir_call call = CHOIR_CALL_INIT;
+
+	(void)unused;
+	make_dense(world, rank, c, 0);
+	make_others(world, rank, comm, c, 0);
+	call.key = "other";
+	IS(choir_sequence_start(c->sequence, &call, NULL), CHOIR_ARGUMENT);
+	CHECK(strstr(choir_last_error(), "choir_sequence_start: the key is 'other'") != NULL);
+	OK(choir_barrier(comm, &call, NULL));
+	OK(choir_sequence_start(c->sequence, NULL, NULL));
+	CHECK(c->chained[1] == world->n * (world->n - 1) / 2 && c->chained[2] == (rank + 1) * c->chained[1]);
+	free_calls(c);
+}
+
+static void test_own_keys(void **state)
+{
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+
+	(void)state;
+	config.keyed = 1;
+	config.deadline_ms = 60000;
+	world_run(2, &config, has_own_keys, NULL);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_any_order) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_any_order), cmocka_unit_test(test_own_keys) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();
