@@ -64,7 +64,9 @@ CHOIR_API choir_status choir_event_on_complete(choir_event *event, choir_event_f
  * may block, but for those of sparse collectives; where those of several ranks of this process wait for each other,
  * each wants a thread.  choir_comm_destroy does not wait for callbacks of events that fn was given.  choir_queue_wait
  * and choir_event_to_cl do not use fn.  fn NULL: callbacks run on choir's threads, as at first.  One for the process;
- * any thread. */
+ * any thread.
+ * It returns once no call of the fn before is under way, so that fn's ctx may be freed once the work that fn was given
+ * has run; inside fn it does not wait.  Hold no lock that fn takes.  NO_MEMORY: nothing has changed. */
 typedef void (*choir_work_fn)(void *arg);
 typedef void (*choir_executor_fn)(void *ctx, choir_work_fn work, void *arg);
 CHOIR_API choir_status choir_set_executor(choir_executor_fn fn, void *ctx);

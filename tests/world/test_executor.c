@@ -3,6 +3,7 @@
 #include "world/gate.h"
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -251,9 +252,92 @@ static void test_bridges(void **state)
 	assert_int_equal(choir_set_executor(NULL, NULL), CHOIR_SUCCESS);
 }
 
+/* --- another executor, while the first one is at work --- */
+
+static struct {
+	sem_t is_inside, may_leave;
+	_Atomic bool changed;
+	bool was_first; /* the first one left before the change was over */
+	choir_event *event;
+	_Atomic int calls;
+} change;
+static _Thread_local bool changes;
+
+void __real_wait_yield(void);
+void __wrap_wait_yield(void);
+
+void __wrap_wait_yield(void)
+{
+	if (changes) /* it waits for the first one */
+		sem_post(&change.may_leave);
+	changes = false;
+	__real_wait_yield();
+}
+
+static void await(sem_t *sem)
+{
+	while (sem_wait(sem) != 0)
+		;
+}
+
+static void stay(void *ctx, choir_work_fn work, void *arg)
+{
+	(void)ctx;
+	sem_post(&change.is_inside);
+	await(&change.may_leave);
+	change.was_first = !change.changed;
+	work(arg);
+}
+
+static void *call_back(void *unused)
+{
+	(void)unused;
+	return choir_event_on_complete(change.event, count, (void *)&change.calls) == CHOIR_SUCCESS ? NULL : &change;
+}
+
+static void change_inside(void *ctx, choir_work_fn work, void *arg)
+{
+	*(choir_status *)ctx = choir_set_executor(NULL, NULL);
+	work(arg);
+}
+
+static void test_change(void **state)
+{
+	choir_status inside = CHOIR_TIMEOUT;
+	struct world world;
+	pthread_t thread;
+	void *failed;
+
+	(void)state;
+	sem_init(&change.is_inside, 0, 0);
+	sem_init(&change.may_leave, 0, 0);
+	world_begin(&world, 1, NULL);
+	assert_int_equal(choir_barrier(world.comms[0], NULL, &change.event), CHOIR_SUCCESS);
+	assert_int_equal(choir_event_wait(change.event, -1), CHOIR_SUCCESS);
+	assert_int_equal(choir_set_executor(stay, NULL), CHOIR_SUCCESS);
+	assert_int_equal(pthread_create(&thread, NULL, call_back, NULL), 0);
+	await(&change.is_inside);
+	changes = true;
+	assert_int_equal(choir_set_executor(change_inside, &inside), CHOIR_SUCCESS);
+	change.changed = true;
+	if (changes)
+		sem_post(&change.may_leave);
+	changes = false;
+	pthread_join(thread, &failed);
+	assert_true(failed == NULL && change.was_first && change.calls == 1);
+	assert_null(call_back(NULL)); /* by change_inside */
+	assert_null(call_back(NULL)); /* by this thread */
+	assert_true(inside == CHOIR_SUCCESS && change.calls == 3);
+	choir_event_release(change.event);
+	world_end(&world);
+	sem_destroy(&change.is_inside);
+	sem_destroy(&change.may_leave);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_executor), cmocka_unit_test(test_bridges) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_executor), cmocka_unit_test(test_bridges),
+		                            cmocka_unit_test(test_change) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();
