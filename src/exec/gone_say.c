@@ -2,6 +2,7 @@
 /* The farewell of a rank that makes no more calls: who gets it, and who passes it on. */
 #include "exec/gone.h"
 
+#include "base/wait.h"
 #include "exec/comm_list.h"
 #include "exec/lane.h"
 #include "exec/relatives.h"
@@ -187,10 +188,24 @@ void gone_pass_on(struct choir_comm *comm, int rank, int to)
 	                     pack(&words, words.tags, gone->cause_text), NULL);
 }
 
+/* A thread that walks along the list holds it for microseconds; exit() may have come from inside such a walk. */
+static bool lock_list(void)
+{
+	enum { MOST_MS = 100, LOOK_US = 50 };
+	int64_t end = wait_end_ns(MOST_MS);
+
+	while (!comm_list_trylock()) {
+		if (wait_now_ns() > end)
+			return false;
+		wait_sleep_us(LOOK_US);
+	}
+	return true;
+}
+
 /* A process that ends with comms says so to the other ranks: those of other nodes would not see it. */
 static void __attribute__((destructor)) say_end(void)
 {
-	if (!comm_list_trylock())
+	if (!lock_list())
 		return;
 	for (struct choir_comm *comm = comm_list_first(); comm != NULL; comm = comm->listing.next)
 		if (!comm_has_failed(comm))

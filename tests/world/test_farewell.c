@@ -1,14 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* A send that no longer reaches its rank: what that rank said before it went counts, though nobody has looked at it
  * yet. */
+#include "exec/comm_list.h"
 #include "exec/engine.h"
 #include "lib/ranks.h"
 #include "net/hub.h"
 #include "world/gate.h"
 
+#include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -101,9 +109,110 @@ static void test_passed_on(void **state)
 	waits_for_more(TAG);
 }
 
+/* --- exit() while a thread has the list of comms --- */
+
+enum holder { NOBODY, ANOTHER_BRIEFLY, ANOTHER_FOR_EVER, THE_THREAD_ITSELF };
+
+static _Atomic int *n_said; /* farewells; in memory of parent and child */
+static sem_t is_held, may_go;
+static bool goes;
+
+bool __real_comm_list_trylock(void);
+bool __wrap_comm_list_trylock(void);
+
+/* The holder goes once the end of the process has found the list held. */
+bool __wrap_comm_list_trylock(void)
+{
+	bool has_it = __real_comm_list_trylock();
+
+	if (goes)
+		sem_post(&may_go);
+	return has_it;
+}
+
+choir_status __real_comm_send(struct choir_comm *comm, int rank, struct wire_header *header, const void *payload,
+                              size_t bytes);
+choir_status __wrap_comm_send(struct choir_comm *comm, int rank, struct wire_header *header, const void *payload,
+                              size_t bytes);
+
+choir_status __wrap_comm_send(struct choir_comm *comm, int rank, struct wire_header *header, const void *payload,
+                              size_t bytes)
+{
+	if (n_said != NULL && header->kind == WIRE_GONE)
+		atomic_fetch_add(n_said, 1);
+	return __real_comm_send(comm, rank, header, payload, bytes);
+}
+
+static void *hold(void *unused)
+{
+	(void)unused;
+	comm_list_lock();
+	sem_post(&is_held);
+	while (sem_wait(&may_go) != 0)
+		;
+	comm_list_unlock();
+	return NULL;
+}
+
+/* In the child: comms of host memory alone, each rank on a node of its own. */
+static void end_with_comms(enum holder holder)
+{
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+	choir_device *device, *devices[2];
+	choir_comm *comms[2];
+	pthread_t thread;
+
+	config.ranks_per_node = 1;
+	if (choir_device_create_host(&device) != CHOIR_SUCCESS)
+		_exit(1);
+	devices[0] = devices[1] = device;
+	if (choir_comm_create_local(2, devices, &config, comms) != CHOIR_SUCCESS)
+		_exit(2);
+	sem_init(&is_held, 0, 0);
+	sem_init(&may_go, 0, 0);
+	goes = holder == ANOTHER_BRIEFLY;
+	if (holder == THE_THREAD_ITSELF)
+		comm_list_lock();
+	if (holder == ANOTHER_BRIEFLY || holder == ANOTHER_FOR_EVER) {
+		if (pthread_create(&thread, NULL, hold, NULL) != 0)
+			_exit(3);
+		pthread_detach(thread);
+		while (sem_wait(&is_held) != 0)
+			;
+	}
+	exit(0);
+}
+
+static void test_said_at_the_end(void **state)
+{
+	static const int wanted[] = {
+		[NOBODY] = 2, [ANOTHER_BRIEFLY] = 2, [ANOTHER_FOR_EVER] = 0, [THE_THREAD_ITSELF] = 0
+	};
+
+	(void)state;
+	n_said = mmap(NULL, sizeof *n_said, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_true(n_said != MAP_FAILED);
+	for (enum holder holder = NOBODY; holder <= THE_THREAD_ITSELF; holder++) {
+		pid_t child;
+		int status;
+
+		*n_said = 0;
+		child = fork();
+		if (child == 0)
+			end_with_comms(holder);
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+		assert_int_equal(*n_said, wanted[holder]);
+	}
+	munmap((void *)n_said, sizeof *n_said);
+	n_said = NULL;
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_said_before), cmocka_unit_test(test_passed_on) };
+	/* the first forks, before there are threads */
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_said_at_the_end), cmocka_unit_test(test_said_before),
+		                            cmocka_unit_test(test_passed_on) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
