@@ -4,12 +4,11 @@
 #include "exec/keyed_state.h"
 #include "node/key_board.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
-enum { SWEEP_EVERY = 256 };
+enum { SWEEP_EVERY = 256, REFUSED_A_DRIVE = 64 };
 
 choir_status keyed_create(struct choir_comm *comm, struct keyed **out_p)
 {
@@ -27,7 +26,7 @@ choir_status keyed_create(struct choir_comm *comm, struct keyed **out_p)
 		free(keyed);
 		return st;
 	}
-	keyed->unsaid_end = &keyed->unsaid;
+	keyed->unsaid_end = keyed->pass = &keyed->unsaid;
 	keyed->notes_end = &keyed->notes;
 	*out_p = keyed;
 	return CHOIR_SUCCESS;
@@ -183,31 +182,62 @@ choir_status keyed_hold(struct run *const *parts, size_t n)
 
 /* --- keys are said and ordered --- */
 
-/* Under the lock: the keys that this rank has not said yet, as many as the order has room for until this rank reads it.
- * KEY_FULL fails the comm. */
-static bool say_keys(struct choir_comm *comm, bool *wakes, bool *full)
+static void take_off_unsaid(struct keyed *keyed, struct keyed_call *call)
+{
+	*keyed->pass = call->next_unsaid;
+	call->next_unsaid = NULL;
+	if (*keyed->pass == NULL)
+		keyed->unsaid_end = keyed->pass;
+	call->said = true;
+	keyed->n_said++;
+}
+
+/* Note [no room for keys].  Where the table is full, a key that is not in it waits for room, and those behind it are
+ * said if they are in it: one of these may be what other ranks wait for.  A new pass over the keys that wait begins
+ * once a key has become complete; a drive looks at a few of them, so a rank that is thousands of calls ahead delays
+ * nobody. */
+static bool begin_pass(struct keyed *keyed)
+{
+	uint64_t completed;
+
+	if (keyed->unsaid == NULL)
+		return false;
+	completed = key_board_completed(keyed->board);
+	if (*keyed->pass == NULL && completed != keyed->pass_completed) {
+		keyed->pass = &keyed->unsaid;
+		keyed->pass_completed = completed;
+	}
+	return *keyed->pass != NULL;
+}
+
+/* Under the lock: says keys, as many as the order has room for until this rank reads it.  True if anything moved, or
+ * there are more keys to look at. */
+static bool say_keys(struct choir_comm *comm, bool *wakes)
 {
 	struct keyed *keyed = comm->keyed;
 	bool one_node = comm->layout.n_nodes == 1, moved = false;
+	int refused = 0;
 
-	while (keyed->unsaid != NULL && !*full && keyed->n_said - keyed->cursor < KEY_BOARD_ORDER) {
-		struct keyed_call *call = keyed->unsaid;
+	if (!begin_pass(keyed))
+		return false;
+	while (*keyed->pass != NULL && keyed->n_said - keyed->cursor < KEY_BOARD_ORDER) {
+		struct keyed_call *call = *keyed->pass;
 		enum key_said said =
 		    key_board_say(keyed->board, comm->node_size, comm->local_rank, call->key, call->text, one_node);
 
 		if (said == KEY_BUSY)
 			return moved;
-		*full = said == KEY_FULL;
-		keyed->n_said += said != KEY_FULL;
+		if (said == KEY_FULL) {
+			keyed->pass = &call->next_unsaid;
+			if (++refused == REFUSED_A_DRIVE)
+				return true;
+			continue;
+		}
 		moved = true;
-		keyed->unsaid = call->next_unsaid;
-		call->next_unsaid = NULL;
-		if (keyed->unsaid == NULL)
-			keyed->unsaid_end = &keyed->unsaid;
-		call->said = true;
-		if (said == KEY_COMPLETE && !one_node)
+		take_off_unsaid(keyed, call);
+		if (said >= KEY_COMPLETE && !one_node)
 			keyed_send(comm, 0, WIRE_KEY_SAID, call->key, 0);
-		*wakes |= said == KEY_COMPLETE && one_node;
+		*wakes |= said == KEY_MADE_ROOM || (said == KEY_COMPLETE && one_node);
 	}
 	return moved;
 }
@@ -241,7 +271,7 @@ static void take_failed(struct choir_comm *comm, struct run **ended)
 	struct keyed *keyed = comm->keyed;
 
 	keyed->unsaid = NULL;
-	keyed->unsaid_end = &keyed->unsaid;
+	keyed->unsaid_end = keyed->pass = &keyed->unsaid;
 	for (size_t b = 0; b < KEYED_BUCKETS; b++)
 		for (struct keyed_call *call = keyed->buckets[b]; call != NULL; call = call->next) {
 			if (call->first == NULL)
@@ -267,8 +297,7 @@ static bool has_notes(const struct keyed *keyed)
 bool keyed_drive(struct choir_comm *comm, struct run **ordered, struct run **ended)
 {
 	struct keyed *keyed = comm->keyed;
-	bool moved = false, wakes = false, full = false;
-	char text[ERROR_TEXT_BYTES];
+	bool moved = false, wakes = false;
 
 	if (!keyed_holds(keyed) && !has_notes(keyed))
 		return false;
@@ -279,16 +308,11 @@ bool keyed_drive(struct choir_comm *comm, struct run **ordered, struct run **end
 	if (keyed_holds(keyed) && comm_has_failed(comm)) {
 		take_failed(comm, ended);
 	} else if (keyed_holds(keyed)) {
-		moved |= say_keys(comm, &wakes, &full);
+		moved |= say_keys(comm, &wakes);
 		moved |= take_ordered(comm, ordered);
 	}
 	pthread_mutex_unlock(&keyed->lock);
 	if (wakes)
 		comm_wake_node(comm);
-	if (full) {
-		snprintf(text, sizeof text, "%s: rank %d: %d keys were said that not all ranks have said", comm->name,
-		         comm->rank, KEY_BOARD_KEYS);
-		comm_fail(comm, CHOIR_NO_MEMORY, text);
-	}
 	return moved;
 }

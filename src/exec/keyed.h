@@ -7,7 +7,7 @@
  * last of them to say one writes it into the order: two cache lines move, and no rank must be awake but those that
  * call.  Between nodes the rank that completes a key on its node tells rank 0 (WIRE_KEY), which orders the keys that
  * all nodes have said and tells the first rank of each node, which writes the node's order.  Only drivers do any of
- * this.
+ * this.  A key for which the board has no room is said later: Note [no room for keys] in keyed.c.
  *
  * A rank that waits for long asks the ranks of other nodes who has made the call, and names (keyed_check.c):
  *   those that have not made it;

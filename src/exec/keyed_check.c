@@ -176,6 +176,27 @@ static bool teller_has_stopped(const struct choir_comm *comm, const struct keyed
 	return (missing < 0 || !comm_is_near(comm, missing)) && teller_is_silent(comm, call, now);
 }
 
+/* A call whose key this rank could not say. */
+static void describe_unsaid(const struct choir_comm *comm, const struct keyed_call *call, double ms, char *text,
+                            size_t bytes)
+{
+	struct keyed *keyed = comm->keyed;
+	char first[KEY_BOARD_TEXT], why[KEY_BOARD_TEXT + 128] = "a rank of this node holds the table of keys";
+
+	if (keyed->n_said - keyed->cursor >= KEY_BOARD_ORDER) {
+		snprintf(why, sizeof why, "too many before it have not begun");
+	} else if (key_board_is_full(keyed->board, comm->node_size, first, keyed->seen)) {
+		int at = 0;
+
+		while (was_seen(comm, at))
+			at++;
+		snprintf(why, sizeof why, "%d others wait for ranks of this node, '%s' for rank %d", KEY_BOARD_KEYS,
+		         first, comm_rank_at(comm, at));
+	}
+	snprintf(text, bytes, "%s: rank %d: %s: after %.1f s the key '%s' is not said to the others: %s", comm->name,
+	         comm->rank, run_name(call->first), ms / 1e3, call->text, why);
+}
+
 /* table_is_free: see_key has just succeeded. */
 static void describe(const struct choir_comm *comm, const struct keyed_call *call, bool table_is_free, int64_t now,
                      char *text, size_t bytes)
@@ -185,11 +206,7 @@ static void describe(const struct choir_comm *comm, const struct keyed_call *cal
 	char missing[192];
 
 	if (!call->said) {
-		snprintf(text, bytes, "%s: rank %d: %s: after %.1f s the key '%s' is not said to the others: %s",
-		         comm->name, comm->rank, run_name(run), ms / 1e3, call->text,
-		         comm->keyed->n_said - comm->keyed->cursor < KEY_BOARD_ORDER
-		             ? "a rank of this node holds the table of keys"
-		             : "too many before it have not begun");
+		describe_unsaid(comm, call, ms, text, bytes);
 		return;
 	}
 	if (call->begun) {

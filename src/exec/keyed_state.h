@@ -41,6 +41,10 @@ struct keyed {
 	_Atomic int n_held;        /* parts of calls */
 	struct keyed_call *buckets[KEYED_BUCKETS];
 	struct keyed_call *unsaid, **unsaid_end;
+	/* what points to the next call whose key is to be said: those before it found the table full in this pass,
+	 * which began when so many keys were complete */
+	struct keyed_call **pass;
+	uint64_t pass_completed;
 	size_t n_made;
 	struct key_board *board;
 	bool late;                           /* the driver: a held call has waited for LIVENESS_SIGN_MS */

@@ -19,7 +19,8 @@ struct board_key {
 
 struct key_board {
 	_Alignas(64) _Atomic uint32_t lock;
-	uint32_t free_keys, n_used; /* the free list; keys beyond n_used were never used */
+	uint32_t free_keys, n_used;   /* the free list; keys beyond n_used were never used */
+	_Atomic uint64_t n_completed; /* written under the lock */
 	uint32_t buckets[BUCKETS];
 	struct board_key keys[KEY_BOARD_KEYS];
 	_Alignas(64) _Atomic uint64_t n_ordered;
@@ -77,6 +78,11 @@ static uint32_t take_key(struct key_board *board)
 	return index;
 }
 
+static bool is_full(const struct key_board *board)
+{
+	return board->free_keys == 0 && board->n_used == KEY_BOARD_KEYS;
+}
+
 static void add_to_order(struct key_board *board, uint64_t key)
 {
 	uint64_t n = atomic_load_explicit(&board->n_ordered, memory_order_relaxed);
@@ -92,6 +98,7 @@ static enum key_said say(struct key_board *board, int ranks, int local_rank, uin
 	uint32_t *link = find(board, key), index = *link;
 	struct board_key *slot;
 	uint64_t *said, bit = UINT64_C(1) << local_rank % 64;
+	bool was_full = is_full(board);
 
 	if (index == 0) {
 		index = take_key(board);
@@ -112,9 +119,10 @@ static enum key_said say(struct key_board *board, int ranks, int local_rank, uin
 	*link = slot->next;
 	slot->next = board->free_keys;
 	board->free_keys = index;
+	atomic_store_explicit(&board->n_completed, key_board_completed(board) + 1, memory_order_relaxed);
 	if (orders)
 		add_to_order(board, key);
-	return KEY_COMPLETE;
+	return was_full ? KEY_MADE_ROOM : KEY_COMPLETE;
 }
 
 enum key_said key_board_say(struct key_board *board, int ranks, int local_rank, uint64_t key, const char *text,
@@ -160,4 +168,24 @@ bool key_board_look(struct key_board *board, int ranks, uint64_t key, uint64_t *
 		memcpy(said, said_of(board, ranks, index), bytes);
 	unlock(board);
 	return true;
+}
+
+uint64_t key_board_completed(const struct key_board *board)
+{
+	return atomic_load_explicit(&board->n_completed, memory_order_relaxed);
+}
+
+bool key_board_is_full(struct key_board *board, int ranks, char text[KEY_BOARD_TEXT], uint64_t *said)
+{
+	bool full;
+
+	if (!try_lock(board))
+		return false;
+	full = is_full(board);
+	if (full) { /* so none of its keys is free */
+		memcpy(text, board->keys[0].text, KEY_BOARD_TEXT);
+		memcpy(said, said_of(board, ranks, 1), key_board_words(ranks) * sizeof *said);
+	}
+	unlock(board);
+	return full;
 }

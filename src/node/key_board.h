@@ -19,8 +19,9 @@ struct key_board;
 /* key_board_bytes: the size of a board of so many ranks. */
 size_t key_board_bytes(int ranks);
 
-/* KEY_BUSY: another rank has the table, try again soon; KEY_FULL: KEY_BOARD_KEYS keys are said and not complete. */
-enum key_said { KEY_BUSY, KEY_NOTED, KEY_COMPLETE, KEY_FULL };
+/* KEY_BUSY: another rank has the table, try again soon; KEY_FULL: KEY_BOARD_KEYS other keys are said and not complete;
+ * KEY_MADE_ROOM: complete, and the table was full before. */
+enum key_said { KEY_BUSY, KEY_NOTED, KEY_FULL, KEY_COMPLETE, KEY_MADE_ROOM };
 
 /* key_board_say: this rank has made the call of that key.  orders: a complete key enters the order. */
 enum key_said key_board_say(struct key_board *board, int ranks, int local_rank, uint64_t key, const char *text,
@@ -39,5 +40,12 @@ static inline size_t key_board_words(int ranks)
 	return ((size_t)ranks + 63) / 64;
 }
 bool key_board_look(struct key_board *board, int ranks, uint64_t key, uint64_t *said);
+
+/* key_board_completed: how many keys have been complete so far; while it stays the same, so does KEY_FULL of a key. */
+uint64_t key_board_completed(const struct key_board *board);
+
+/* key_board_is_full: if so, the text of a key of the table, cut to its size, and who has said it, as of
+ * key_board_look.  False also if another rank has the table. */
+bool key_board_is_full(struct key_board *board, int ranks, char text[KEY_BOARD_TEXT], uint64_t *said);
 
 #endif

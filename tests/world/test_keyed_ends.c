@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Keyed calls at their ends: a call that is refused is so with all its parts, destroy waits for a call that is being
- * made, a rank that does not read the order of keys stops it, and deadlines name who stopped. */
+ * made, and deadlines name who stopped. */
 #include "base/wait.h"
 #include "exec/engine.h"
 #include "exec/keyed.h"
 #include "exec/keyed_state.h"
-#include "node/key_board.h"
 #include "world/gate.h"
 
 #include <pthread.h>
@@ -132,85 +131,6 @@ static void test_destroy_waits(void **state)
 	assert_false(freed_early);
 	assert_int_equal(choir_event_wait(event, -1), CHOIR_SUCCESS);
 	choir_event_release(event);
-}
-
-/* --- the order of keys --- */
-
-enum { KEYS = KEY_BOARD_ORDER + 1000, LOOKS = 1000 };
-
-struct keyed_sum {
-	int32_t send, recv;
-	choir_event *event;
-};
-
-static void start_sums(struct world *world, int rank, choir_comm *comm, struct keyed_sum *sums)
-{
-	for (int i = 0; i < KEYS; i++) {
-		char key[32];
-		choir_call call = with_key(key);
-
-		snprintf(key, sizeof key, "key/%d", i);
-		sums[i].send = i + rank;
-		OK(choir_allreduce(comm, choir_host(&sums[i].send), choir_host(&sums[i].recv), 1, CHOIR_I32,
-		                   CHOIR_OP_SUM, &call, &sums[i].event));
-	}
-}
-
-/* Rank 0 orders keys until it has told as many as the ring of rank 1's node has room for, and some more if it can. */
-static void order_many(choir_comm *comm)
-{
-	struct due_job due;
-	bool enough = false;
-
-	while (!enough) {
-		(void)engine_drive(comm, true, &due);
-		if (!engine_enter(&comm->engine))
-			continue;
-		enough = comm->keyed->n_ordered >= KEY_BOARD_ORDER;
-		engine_leave(&comm->engine);
-	}
-	for (int i = 0; i < LOOKS; i++)
-		(void)engine_drive(comm, true, &due);
-}
-
-/* Rank 1 says its keys, and reads nothing while rank 0 says the same ones. */
-static void stand_still(struct world *world, int rank, choir_comm *comm, void *sums_p)
-{
-	struct keyed_sum *sums = (struct keyed_sum *)sums_p + (size_t)rank * KEYS;
-	struct run *ordered = NULL, *ended = NULL;
-
-	if (rank == 1) {
-		start_sums(world, rank, comm, sums);
-		while (!engine_enter(&comm->engine))
-			;
-		(void)keyed_drive(comm, &ordered, &ended);
-		CHECK(ordered == NULL && ended == NULL);
-	}
-	line_up();
-	if (rank == 0) {
-		start_sums(world, rank, comm, sums);
-		order_many(comm);
-	}
-	line_up();
-	if (rank == 1)
-		engine_leave(&comm->engine);
-	for (int i = 0; i < KEYS; i++) {
-		OK(choir_event_wait(sums[i].event, -1));
-		CHECK(sums[i].recv == 2 * i + 1);
-		choir_event_release(sums[i].event);
-	}
-}
-
-static void test_order_is_read(void **state)
-{
-	choir_comm_config config = keyed_config(1);
-	struct keyed_sum *sums = calloc(2 * (size_t)KEYS, sizeof *sums);
-
-	(void)state;
-	line_up_begin(2);
-	world_run(2, &config, stand_still, sums);
-	line_up_end();
-	free(sums);
 }
 
 /* --- the table of keys is busy --- */
@@ -378,9 +298,9 @@ static void test_held_sender(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_parts_or_none),   cmocka_unit_test(test_destroy_waits),
-		cmocka_unit_test(test_order_is_read),       cmocka_unit_test(test_table_is_busy),
-		cmocka_unit_test(test_first_rank_is_named), cmocka_unit_test(test_held_sender)
+		cmocka_unit_test(test_all_parts_or_none), cmocka_unit_test(test_destroy_waits),
+		cmocka_unit_test(test_table_is_busy),     cmocka_unit_test(test_first_rank_is_named),
+		cmocka_unit_test(test_held_sender),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
