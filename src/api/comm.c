@@ -7,6 +7,7 @@
 #include "api/named.h"
 #include "api/started.h"
 #include "exec/comm_list.h"
+#include "exec/drain.h"
 #include "exec/engine.h"
 #include "base/fork.h"
 #include "base/kept_error.h"
@@ -243,16 +244,16 @@ static choir_status end_calls(choir_comm *comm)
 	choir_status st = CHOIR_SUCCESS;
 	char text[160];
 
-	if (progress_drain(comm, healthy ? comm->deadline_ms : NEWS_MS))
+	if (drain_all(comm, healthy ? comm->deadline_ms : NEWS_MS))
 		return CHOIR_SUCCESS;
 	if (choir_comm_status(comm) == CHOIR_SUCCESS) {
 		snprintf(text, sizeof text, "%s: rank %d: destroyed with calls unfinished after %lld ms", comm->name,
 		         comm->rank, (long long)comm->deadline_ms);
 		comm_fail(comm, CHOIR_TIMEOUT, text);
 		st = CHOIR_TIMEOUT;
-		progress_drain(comm, NEWS_MS);
+		drain_all(comm, NEWS_MS);
 	}
-	progress_end_calls(comm);
+	drain_calls(comm);
 	return st == CHOIR_SUCCESS ? st : error_set(st, "%s", text);
 }
 
@@ -271,7 +272,7 @@ choir_status choir_comm_destroy(choir_comm *comm)
 	st = end_calls(comm);
 	if (choir_comm_status(comm) == CHOIR_SUCCESS) {
 		gone_say(comm, false);
-		progress_drain(comm, NEWS_MS);
+		drain_all(comm, NEWS_MS);
 		share_settle(SETTLE_MS);
 	}
 	comm_discard(comm);
@@ -281,13 +282,17 @@ choir_status choir_comm_destroy(choir_comm *comm)
 choir_status choir_comm_flush(choir_comm *comm)
 {
 	static const char call[] = "choir_comm_flush";
+	choir_status st;
 
 	TRY(call_check_comm(call, comm));
 	TRY(call_check_outside(call));
-	if (!progress_drain(comm, comm->deadline_ms))
-		return error_set(CHOIR_TIMEOUT, "%s: rank %d: %s: calls are unfinished after %lld ms", comm->name,
-		                 comm->rank, call, (long long)comm->deadline_ms);
-	return call_check_comm(call, comm);
+	TRY(call_enter(call, comm));
+	st = drain_flush(comm, comm->deadline_ms)
+	         ? comm_failure_inside(comm)
+	         : error_set(CHOIR_TIMEOUT, "%s: rank %d: %s: calls are unfinished after %lld ms", comm->name,
+	                     comm->rank, call, (long long)comm->deadline_ms);
+	comm_leave(comm);
+	return st;
 }
 
 choir_status choir_comm_warm(choir_comm *comm, choir_dtype dtype, choir_op op)

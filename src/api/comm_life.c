@@ -9,6 +9,7 @@
 #include "base/wait.h"
 #include "exec/board.h"
 #include "exec/call_cache.h"
+#include "exec/drain.h"
 #include "exec/engine.h"
 #include "exec/keyed.h"
 #include "exec/layout.h"
@@ -316,7 +317,7 @@ void comm_discard_told(choir_status status, size_t n, struct choir_comm *const *
 			continue;
 		snprintf(why, sizeof why, "%s: rank %d: %.400s", comms[i]->name, comms[i]->rank, failure.text);
 		comm_fail(comms[i], status, why);
-		progress_drain(comms[i], NEWS_MS);
+		drain_all(comms[i], NEWS_MS);
 		comm_discard(comms[i]);
 	}
 	(void)error_again(&failure);

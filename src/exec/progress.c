@@ -264,26 +264,14 @@ bool progress_wait(choir_event *event, int64_t timeout_ms)
 	return event_is_complete(event);
 }
 
-/* Is a thread in a call, or a call under way?  In this order, since a thread has counted its call before it leaves. */
-static bool in_calls(struct choir_comm *comm)
-{
-	return atomic_load(&comm->uses.inside) > 0 || !engine_idle(comm);
-}
-
-static bool in_calls_or_sending(struct choir_comm *comm)
-{
-	return in_calls(comm) || messenger_sends(comm->messenger, comm->context, comm->rank);
-}
-
-/* False if the time passed first. */
-static bool drive_while(bool (*busy)(struct choir_comm *), struct choir_comm *comm, int64_t timeout_ms)
+bool progress_while(bool (*busy)(struct choir_comm *, void *), struct choir_comm *comm, void *arg, int64_t timeout_ms)
 {
 	struct wait idle = { 0 };
 	int64_t end = wait_end_ns(timeout_ms);
 	bool left;
 
 	join_waiters();
-	while ((left = busy(comm))) {
+	while ((left = busy(comm, arg))) {
 		bool moved = drive(comm, true);
 		int64_t now = wait_now_ns();
 
@@ -297,16 +285,6 @@ static bool drive_while(bool (*busy)(struct choir_comm *), struct choir_comm *co
 	}
 	stop_waiting();
 	return !left;
-}
-
-bool progress_drain(struct choir_comm *comm, int64_t timeout_ms)
-{
-	return drive_while(in_calls_or_sending, comm, timeout_ms);
-}
-
-void progress_end_calls(struct choir_comm *comm)
-{
-	(void)drive_while(in_calls, comm, -1);
 }
 
 /* --- what nobody waits for --- */

@@ -21,11 +21,7 @@ choir_status progress_kick(void);
 /* progress_wait: drives until the event is complete; false if timeout_ms (negative: none) passed first. */
 bool progress_wait(choir_event *event, int64_t timeout_ms);
 
-/* progress_drain: drives until nothing of the comm's is unfinished, no thread is in one of its calls, and its messages
- * have left; false if timeout_ms passed first.  progress_end_calls: the same without messages, of a comm that has
- * failed: waits for jobs of scripts, runs whose buffers peers may still touch (WITHDRAW_MS at most), and threads in its
- * calls. */
-bool progress_drain(struct choir_comm *comm, int64_t timeout_ms);
-void progress_end_calls(struct choir_comm *comm);
+/* progress_while: drives the comm while busy(comm, arg); false if timeout_ms passed first. */
+bool progress_while(bool (*busy)(struct choir_comm *, void *), struct choir_comm *comm, void *arg, int64_t timeout_ms);
 
 #endif

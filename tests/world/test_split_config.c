@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Splits that have a config of their own, blocking or not. */
+/* Splits that have a config of their own, blocking or not; flushes. */
+#include "exec/comm.h"
 #include "world/gate.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -56,6 +59,103 @@ static void test_split_config(void **state)
 	line_up_run(2, 0, 30000, split_with_config, NULL);
 }
 
+/* --- flush --- */
+
+static void *flush_it(void *comm)
+{
+	return choir_comm_flush(comm) == CHOIR_SUCCESS ? comm : NULL;
+}
+
+static void *destroy_it(void *comm)
+{
+	return choir_comm_destroy(comm) == CHOIR_SUCCESS ? comm : NULL;
+}
+
+static void start_gated(struct sum *sum, choir_comm *comm, cl_event *gate)
+{
+	choir_call call = CHOIR_CALL_INIT;
+
+	*gate = gate_make(choir_device_context(world_device()));
+	call.cl_deps = gate;
+	call.n_cl_deps = 1;
+	assert_int_equal(sum_start(sum, comm, COUNT, 1, &call, true), CHOIR_SUCCESS);
+}
+
+static void open_gate(cl_event gate)
+{
+	gate_open(gate, CL_COMPLETE);
+	clReleaseEvent(gate);
+}
+
+/* A flush has begun when it has noted which calls were made. */
+static pthread_t start_flush(choir_comm *comm)
+{
+	unsigned era = atomic_load(&comm->submission.era);
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, flush_it, comm), 0);
+	while (atomic_load(&comm->submission.era) == era)
+		sched_yield();
+	return thread;
+}
+
+/* It waits for the call that was made before it, and not for the one that this thread makes meanwhile. */
+static void test_flush_of_calls_before(void **state)
+{
+	choir_device *device = world_device();
+	choir_comm *comm;
+	struct sum before, later;
+	cl_event gate, closed;
+	pthread_t flush;
+	void *done = NULL;
+
+	(void)state;
+	assert_int_equal(choir_comm_create_local(1, &device, NULL, &comm), CHOIR_SUCCESS);
+	for (int i = 0; i < 3; i++) { /* in even and odd eras */
+		start_gated(&before, comm, &gate);
+		flush = start_flush(comm);
+		start_gated(&later, comm, &closed);
+		assert_int_equal(choir_event_status(before.event), CHOIR_RUNNING);
+		open_gate(gate);
+		pthread_join(flush, &done);
+		assert_ptr_equal(done, comm);
+		assert_int_equal(choir_event_status(before.event), CHOIR_SUCCESS);
+		assert_int_equal(choir_event_status(later.event), CHOIR_RUNNING);
+		open_gate(closed);
+		assert_int_equal(choir_event_wait(later.event, -1), CHOIR_SUCCESS);
+		sum_free(&before);
+		sum_free(&later);
+	}
+	assert_int_equal(choir_comm_destroy(comm), CHOIR_SUCCESS);
+}
+
+/* Nothing that a flush looks at is freed before it has returned. */
+static void test_flush_while_destroyed(void **state)
+{
+	choir_device *device = world_device();
+	pthread_t flush, destroy;
+	void *flushed = NULL, *destroyed = NULL;
+	choir_comm *comm;
+	struct sum sum;
+	cl_event gate;
+
+	(void)state;
+	assert_int_equal(choir_comm_create_local(1, &device, NULL, &comm), CHOIR_SUCCESS);
+	start_gated(&sum, comm, &gate);
+	flush = start_flush(comm);
+	assert_true(atomic_load(&comm->uses.inside) > 0);
+	assert_int_equal(pthread_create(&destroy, NULL, destroy_it, comm), 0);
+	while (!atomic_load(&comm->submission.closing))
+		sched_yield();
+	open_gate(gate);
+	pthread_join(flush, &flushed);
+	pthread_join(destroy, &destroyed);
+	assert_ptr_equal(flushed, comm);
+	assert_ptr_equal(destroyed, comm);
+	assert_true(sum_is(&sum, 1));
+	sum_free(&sum);
+}
+
 /* One thread starts a split for each of four ranks, then waits for all. */
 static void test_split_start(void **state)
 {
@@ -102,7 +202,12 @@ static void test_split_start(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_split_config), cmocka_unit_test(test_split_start) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_split_config),
+		cmocka_unit_test(test_flush_of_calls_before),
+		cmocka_unit_test(test_flush_while_destroyed),
+		cmocka_unit_test(test_split_start),
+	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();
