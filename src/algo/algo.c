@@ -93,6 +93,14 @@ const struct algorithm algorithms[] = {
 	    "network: n-1 rounds, each block sent n-1 times"),
 	RANKS(ONCE, REDUCE_SCATTERV, "pairwise", fit_network, reduce_scatter_pairwise,
 	      "network: n-1 pairs, each block sent once by each rank, one rounding"),
+	ROW(REDUCE_SCATTERV, "anticlockwise_ring", fit_network, reduce_scatter_anticlockwise_ring,
+	    "network: the ring the other way round"),
+	ROW(REDUCE_SCATTERV, "bidirectional_ring", fit_network, reduce_scatter_bidirectional_ring,
+	    "network, long, own links: two rings, half of each block"),
+	ROW(REDUCE_SCATTERV, "meet_in_middle_ring", fit_network, reduce_scatter_meet_in_middle_ring,
+	    "network, own links: both ways half round, n/2 rounds"),
+	ROW(REDUCE_SCATTERV, "quad_directional_ring", fit_network, reduce_scatter_quad_directional_ring,
+	    "network, long, own links: four rings, a quarter of each block"),
 
 	ROW(ALLGATHER, "single", fit_single, single_copy, "one rank alone"),
 	ROW(ALLGATHER, "direct", direct_unfit, allgather_direct, "shared memory: each block copied once"),
@@ -119,6 +127,15 @@ const struct algorithm algorithms[] = {
 	ROW(ALLGATHERV, "slots", allgather_slots_unfit, allgather_slots,
 	    "one node: one wait a chunk of the longest block"),
 	ROW(ALLGATHERV, "ring", fit_network, allgather_ring, "network: n-1 rounds, each block passed on as it comes"),
+	ROW(ALLGATHERV, "anticlockwise_ring", fit_network, allgather_anticlockwise_ring,
+	    "network: the ring the other way round"),
+	ROW(ALLGATHERV, "bidirectional_ring", fit_network, allgather_bidirectional_ring,
+	    "network, long, own links: two rings, half of each block"),
+	ROW(ALLGATHERV, "meet_in_middle_ring", fit_network, allgather_meet_in_middle_ring,
+	    "network, own links: both ways half round, n/2 rounds"),
+	ROW(ALLGATHERV, "quad_directional_ring", fit_network, allgather_quad_directional_ring,
+	    "network, long, own links: four rings, a quarter of each block"),
+	ROW(ALLGATHERV, "broadcast", fit_network, allgather_broadcast, "network, short: each block to all ranks"),
 
 	ROW(ALLTOALL, "single", fit_single, single_copy, "one rank alone"),
 	ROW(ALLTOALL, "direct", direct_unfit, alltoall_direct, "shared memory: each block copied once"),
@@ -240,11 +257,16 @@ static const struct {
 } aliases[] = {
 	{ COLLECTIVE_ALLREDUCE, "clockwise_ring", "ring" },
 	{ COLLECTIVE_REDUCE_SCATTER, "clockwise_ring", "ring" },
+	{ COLLECTIVE_REDUCE_SCATTERV, "clockwise_ring", "ring" },
 	{ COLLECTIVE_ALLGATHER, "clockwise_ring", "ring" },
+	{ COLLECTIVE_ALLGATHERV, "clockwise_ring", "ring" },
 	{ COLLECTIVE_ALLREDUCE, "bidirectional_ring_pair", "bidirectional_ring" },
 	{ COLLECTIVE_REDUCE_SCATTER, "bidirectional_ring_pair", "bidirectional_ring" },
+	{ COLLECTIVE_REDUCE_SCATTERV, "bidirectional_ring_pair", "bidirectional_ring" },
 	{ COLLECTIVE_ALLGATHER, "bidirectional_ring_pair", "bidirectional_ring" },
+	{ COLLECTIVE_ALLGATHERV, "bidirectional_ring_pair", "bidirectional_ring" },
 	{ COLLECTIVE_REDUCE_SCATTER, "broadcast", "pairwise" },
+	{ COLLECTIVE_REDUCE_SCATTERV, "broadcast", "pairwise" },
 };
 
 const struct algorithm *algo_find(enum collective collective, const char *name)

@@ -92,7 +92,8 @@ void chunk_set_fill(struct chunk_set *set, bool own)
 	}
 }
 
-static void finish(const struct chunk_set *set, choir_status st, choir_event *const *event_p)
+/* algorithm: that the call must have taken; NULL: any. */
+static void finish(const struct chunk_set *set, choir_status st, choir_event *const *event_p, const char *algorithm)
 {
 	if (st != CHOIR_SUCCESS)
 		fail_msg("%s", choir_last_error());
@@ -100,6 +101,8 @@ static void finish(const struct chunk_set *set, choir_status st, choir_event *co
 		return;
 	assert_int_equal(choir_event_wait(*event_p, -1), CHOIR_SUCCESS);
 	assert_true(choir_event_algorithm(*event_p)[0] != '\0');
+	if (algorithm != NULL)
+		assert_string_equal(choir_event_algorithm(*event_p), algorithm);
 	choir_event_release(*event_p);
 }
 
@@ -146,27 +149,29 @@ void chunk_set_run(struct world *world, const struct chunk_shape *shape)
 	struct chunk_set set;
 	int holder = world->n / 2;
 
-	call.options = shape->options;
+	call.options = shape->method != NULL ? shape->method : shape->options;
 	chunk_set_make(&set, world, shape);
 	chunk_set_fill(&set, true);
 	finish(&set,
 	       choir_chunks_reduce_scatter(set.n, set.comms, set.buffers, &set.chunks, CHOIR_OP_SUM, &call, event_p),
-	       &event);
+	       &event, shape->scatter_name);
 	check_chunks(&set);
 	call.options = NULL;
 	wipe_wholes(&set);
 	finish(&set, choir_chunks_concat(set.n, set.comms, &set.chunks, holder, set.buffers[holder], &call, event_p),
-	       &event);
+	       &event, NULL);
 	chunk_set_check_whole(&set, holder);
 	wipe_wholes(&set);
-	finish(&set, choir_chunks_allgather(set.n, set.comms, &set.chunks, set.buffers, &call, event_p), &event);
+	call.options = shape->method;
+	finish(&set, choir_chunks_allgather(set.n, set.comms, &set.chunks, set.buffers, &call, event_p), &event,
+	       shape->gather_name);
 	for (int i = 0; i < set.n; i++)
 		chunk_set_check_whole(&set, i);
 	chunk_set_fill(&set, true);
 	finish(&set,
 	       choir_allreduce_local(set.n, set.comms, set.buffers, set.buffers, shape->count, CHOIR_I32, CHOIR_OP_SUM,
 	                             &call, event_p),
-	       &event);
+	       &event, NULL);
 	for (int i = 0; i < set.n; i++)
 		chunk_set_check_whole(&set, i);
 	chunk_set_drop(&set);

@@ -12,7 +12,9 @@ struct chunk_shape {
 	size_t count;
 	bool even, on_device, in_place, with_event, reversed; /* reversed: comms[i] is rank n - 1 - i */
 	int turn;                                             /* chunks[i] has index (i + turn) mod n */
-	const char *options;
+	const char *options;                                  /* of the reduce_scatter */
+	const char *method;                                   /* of the reduce_scatter and the allgather */
+	const char *scatter_name, *gather_name;               /* with method: the algorithms that they take */
 };
 
 struct chunk_set {

@@ -60,8 +60,9 @@ void matrix_methods_ran(struct world *world, int rank, const struct dense_call *
 {
 	static const char *const methods[] = { "ring", "anticlockwise_ring", "bidirectional_ring",
 		                               "meet_in_middle_ring", "quad_directional_ring" };
-	bool scatters = strcmp(c->what->name, "reduce_scatter") == 0;
-	bool has_them = scatters || strcmp(c->what->name, "allreduce") == 0 || strcmp(c->what->name, "allgather") == 0;
+	bool scatters = strncmp(c->what->name, "reduce_scatter", 14) == 0; /* or a v form */
+	bool has_them =
+	    scatters || strcmp(c->what->name, "allreduce") == 0 || strncmp(c->what->name, "allgather", 9) == 0;
 
 	if (c->n == 1 || !has_them)
 		return;

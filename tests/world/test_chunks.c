@@ -4,6 +4,7 @@
 #include "quick.h"
 #include "world/chunk_set.h"
 #include "world/gate.h"
+#include "world/methods.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +24,7 @@ static const struct chunk_shape shapes[] = {
 	{ .count = 100003, .even = true, .turn = 2, .on_device = true, .with_event = true },
 };
 
-static const char *const methods[] = {
+static const char *const algorithms[] = {
 	"algorithm=direct",
 	"algorithm=slots",
 	"algorithm=ring",
@@ -76,8 +77,8 @@ static void test_algorithms(void **state)
 {
 	(void)state;
 	for (int ranks_per_node = 0; ranks_per_node < 2; ranks_per_node++)
-		for (size_t m = 0; m < sizeof methods / sizeof *methods; m++) {
-			struct chunk_shape shape = { .count = 3001, .turn = 2, .options = methods[m] };
+		for (size_t m = 0; m < sizeof algorithms / sizeof *algorithms; m++) {
+			struct chunk_shape shape = { .count = 3001, .turn = 2, .options = algorithms[m] };
 			choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
 			struct world world;
 
@@ -90,6 +91,33 @@ static void test_algorithms(void **state)
 			chunk_set_run(&world, &shape);
 			world_end(&world);
 		}
+}
+
+/* GCL's methods, of uneven and of even chunks, on one node and between nodes. */
+static void test_methods(void **state)
+{
+	static const int sizes[] = { 2, 3, 5 };
+
+	(void)state;
+	for (size_t i = 0; i < 2 * sizeof sizes / sizeof *sizes; i++) {
+		choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+		struct world world;
+
+		config.ranks_per_node = (int)i % 2;
+		world_begin(&world, sizes[i / 2], &config);
+		for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+			for (size_t m = 0; m < N_METHODS; m++) {
+				struct chunk_shape shape = shapes[s];
+
+				shape.with_event = true;
+				shape.method = methods[m].option;
+				shape.scatter_name = methods[m].scatter;
+				shape.gather_name = methods[m].gather;
+				if (!quick_wanted() || (s + m) % 4 == 0)
+					chunk_set_run(&world, &shape);
+			}
+		world_end(&world);
+	}
 }
 
 static void note(void *ctx, choir_status status)
@@ -263,8 +291,9 @@ static void test_refusals(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_shapes), cmocka_unit_test(test_pointers), cmocka_unit_test(test_algorithms),
-		cmocka_unit_test(test_events), cmocka_unit_test(test_executor), cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_shapes),   cmocka_unit_test(test_pointers), cmocka_unit_test(test_algorithms),
+		cmocka_unit_test(test_methods),  cmocka_unit_test(test_events),   cmocka_unit_test(test_executor),
+		cmocka_unit_test(test_refusals),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
