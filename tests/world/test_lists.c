@@ -5,6 +5,7 @@
 #include "quick.h"
 #include "world/gate.h"
 #include "world/memory.h"
+#include "world/methods.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,6 +23,7 @@ struct shape {
 	enum memory_kind kind;
 	bool on_device, in_place;
 	const char *options;
+	const char *algorithm; /* that must have run; NULL = any */
 	enum how how;
 	int root;
 };
@@ -241,9 +243,8 @@ static void run_shape(struct world *world, int rank, choir_comm *comm, const str
 			OK(call_of(&set, comm, &call, shape->how == WITH_EVENT ? &event : NULL));
 		if (event != NULL)
 			OK(choir_event_wait(event, -1));
-		if (event != NULL && is_far(shape) && shape->options != NULL &&
-		    strcmp(shape->options, "algorithm=device") == 0 &&
-		    strcmp(choir_event_algorithm(event), "device") != 0)
+		if (event != NULL && shape->algorithm != NULL &&
+		    strcmp(choir_event_algorithm(event), shape->algorithm) != 0)
 			world_fail(world, rank, "form %d by %s", (int)shape->form, choir_event_algorithm(event));
 		choir_event_release(event);
 		if (!is_right(&set))
@@ -262,19 +263,26 @@ static void all_shapes(struct world *world, int rank, choir_comm *comm, void *ki
 	enum { PLAIN, BUCKETS, SLOTS, DEVICE, N_OPTIONS };
 	static const char *const options[] = { NULL, "bucket_bytes=8000", "algorithm=slots", "algorithm=device" };
 
-	for (int i = 0; i < N_FORMS * 2 * 2 * N_OPTIONS; i++) {
+	for (int i = 0; i < N_FORMS * 2 * 2 * (N_OPTIONS + N_METHODS); i++) {
 		int option = i / N_FORMS / 4;
+		const struct method *method = option < N_OPTIONS ? NULL : &methods[option - N_OPTIONS];
 
 		struct shape s = { .form = (enum form)(i % N_FORMS),
 			           .kind = kind != NULL ? *(const enum memory_kind *)kind : MEMORY_MEM,
 			           .on_device = i / N_FORMS % 2 == 1,
 			           .in_place = i / N_FORMS / 2 % 2 == 1,
-			           .options = options[option],
+			           .options = method != NULL ? method->option : options[option],
 			           .how = (enum how)(i * 7 / 5 % N_HOWS),
 			           .root = i / 3 % world->n };
 
+		if (method != NULL && s.form > ALLGATHER)
+			continue;
+		if (method != NULL && world->n > 1)
+			s.algorithm = s.form == REDUCE_SCATTER ? method->scatter : method->gather;
+		if (option == DEVICE && is_far(&s))
+			s.algorithm = "device";
 		/* Slots and devices are of one node with several ranks. */
-		if (option >= SLOTS && (choir_comm_nodes(comm) > 1 || world->n == 1))
+		if ((option == SLOTS || option == DEVICE) && (choir_comm_nodes(comm) > 1 || world->n == 1))
 			continue;
 		if (option == DEVICE && comm->device_bytes == 0)
 			continue;

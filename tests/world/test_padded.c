@@ -5,6 +5,7 @@
 #include "quick.h"
 #include "world/gate.h"
 #include "world/memory.h"
+#include "world/methods.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -192,6 +193,9 @@ static void all_shapes(struct world *world, int rank, choir_comm *comm, void *ki
 				           .counts = { counts[c], counts[(c + 2) % 6], 13, counts[(c + 4) % 6] } };
 
 			if (kind == NULL || s.on_device)
+				run_shape(world, rank, comm, &s);
+			s.options = methods[(i / 2 + c) % N_METHODS].option;
+			if (kind == NULL)
 				run_shape(world, rank, comm, &s);
 		}
 }
