@@ -77,8 +77,9 @@ CHOIR_API const char *choir_op_name(choir_op op);
 /* choir_dtype_bytes: the size of one element; 0 for an unknown number. */
 CHOIR_API size_t choir_dtype_bytes(choir_dtype dtype);
 
-/* choir_dtype_parse, choir_op_parse: the number of a name ("f32", "sum"), in any case; also names of NumPy, C and MPI
- * for data types, of GCL and MPI for operators.  ARGUMENT for an unknown name; *out is then unchanged. */
+/* choir_dtype_parse, choir_op_parse: the number of a name ("f32", "sum"), in any case; also names of NumPy, C, MPI
+ * (MPI_FLOAT, MPI.FLOAT) and NCCL (ncclFloat32) for data types, of GCL, MPI and NCCL for operators.  ARGUMENT for an
+ * unknown name; *out is then unchanged. */
 CHOIR_API choir_status choir_dtype_parse(const char *text, choir_dtype *out);
 CHOIR_API choir_status choir_op_parse(const char *text, choir_op *out);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/user_op.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <strings.h>
 
@@ -28,7 +29,7 @@ static const char *const op_texts[] = {
 #undef OP
 };
 
-/* Other spellings of operators: GCL's and MPI's. */
+/* Other spellings of operators: GCL's, and MPI's and NCCL's without what stands before them. */
 static const struct {
 	const char *text;
 	choir_op op;
@@ -43,7 +44,8 @@ static const struct {
 	{ "lxor", CHOIR_OP_LOGICAL_XOR },
 };
 
-/* Other spellings of data types: NumPy's, C's, NCCL's, and MPI's without the MPI_ before them. */
+/* Other spellings of data types: NumPy's, C's on Linux, and MPI's and NCCL's without what stands before them, but
+ * where the bare word means another type elsewhere. */
 static const struct {
 	const char *text;
 	choir_dtype dtype;
@@ -64,8 +66,22 @@ static const struct {
 	{ "uint32_t", CHOIR_U32 },
 	{ "int64_t", CHOIR_I64 },
 	{ "uint64_t", CHOIR_U64 },
+	{ "signed_char", CHOIR_I8 },
+	{ "unsigned_char", CHOIR_U8 },
+	{ "short", CHOIR_I16 },
+	{ "unsigned_short", CHOIR_U16 },
 	{ "int", CHOIR_I32 },
 	{ "unsigned", CHOIR_U32 },
+	{ "long", CHOIR_I64 },
+	{ "unsigned_long", CHOIR_U64 },
+	{ "long_long", CHOIR_I64 },
+	{ "long_long_int", CHOIR_I64 },
+	{ "unsigned_long_long", CHOIR_U64 },
+	{ "mpi_char", CHOIR_I8 },
+	{ "mpi.char", CHOIR_I8 },
+	{ "ncclchar", CHOIR_I8 },
+	{ "mpi_byte", CHOIR_U8 },
+	{ "mpi.byte", CHOIR_U8 },
 	{ "half", CHOIR_F16 },
 	{ "float16", CHOIR_F16 },
 	{ "bfloat16", CHOIR_BF16 },
@@ -90,6 +106,22 @@ static const struct {
 };
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
+
+/* The name without MPI_, MPI. (mpi4py's) or nccl before it. */
+static const char *bare(const char *text)
+{
+	static const char *const prefixes[] = { "mpi_", "mpi.", "nccl" };
+
+	for (size_t i = 0; i < COUNT(prefixes); i++)
+		if (strncasecmp(text, prefixes[i], 4) == 0)
+			return text + 4;
+	return text;
+}
+
+static bool is_called(const char *text, const char *name)
+{
+	return strcasecmp(text, name) == 0 || strcasecmp(bare(text), name) == 0;
+}
 
 const char *choir_version(void)
 {
@@ -125,12 +157,12 @@ choir_status choir_dtype_parse(const char *text, choir_dtype *out)
 	if (text == NULL || out == NULL)
 		return error_set(CHOIR_ARGUMENT, "choir_dtype_parse: null argument");
 	for (size_t i = 0; i < COUNT(dtypes); i++)
-		if (strcasecmp(text, dtypes[i].text) == 0) {
+		if (is_called(text, dtypes[i].text)) {
 			*out = (choir_dtype)i;
 			return CHOIR_SUCCESS;
 		}
 	for (size_t i = 0; i < COUNT(dtype_spellings); i++)
-		if (strcasecmp(strncasecmp(text, "mpi_", 4) == 0 ? text + 4 : text, dtype_spellings[i].text) == 0) {
+		if (is_called(text, dtype_spellings[i].text)) {
 			*out = dtype_spellings[i].dtype;
 			return CHOIR_SUCCESS;
 		}
@@ -142,12 +174,12 @@ choir_status choir_op_parse(const char *text, choir_op *out)
 	if (text == NULL || out == NULL)
 		return error_set(CHOIR_ARGUMENT, "choir_op_parse: null argument");
 	for (size_t i = 0; i < COUNT(op_texts); i++)
-		if (strcasecmp(text, op_texts[i]) == 0) {
+		if (is_called(text, op_texts[i])) {
 			*out = (choir_op)i;
 			return CHOIR_SUCCESS;
 		}
 	for (size_t i = 0; i < COUNT(op_spellings); i++)
-		if (strcasecmp(text, op_spellings[i].text) == 0) {
+		if (is_called(text, op_spellings[i].text)) {
 			*out = op_spellings[i].op;
 			return CHOIR_SUCCESS;
 		}
