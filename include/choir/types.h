@@ -40,20 +40,28 @@ enum {
 };
 
 /* Elements of f32_i32, f64_i32, i32_i32 and i64_i32: MPI's FLOAT_INT, DOUBLE_INT, 2INT and LONG_INT.  The operators of
- * pairs are minloc, maxloc and local.  The value of `unused` does not matter. */
+ * pairs are minloc, maxloc and local.  The value of `unused` does not matter.  A buffer of pairs is aligned to the size
+ * of a pair, 8 or 16 bytes, else the call is ARGUMENT.  These structs are; C aligns a program's own to their largest
+ * member, which is half of that. */
+#ifdef __cplusplus
+#define CHOIR_ALIGNED(bytes) alignas(bytes)
+#else
+#define CHOIR_ALIGNED(bytes) _Alignas(bytes)
+#endif
 typedef struct choir_f32_i32 {
-	float value;
+	CHOIR_ALIGNED(8) float value;
 	int32_t index;
 } choir_f32_i32;
 typedef struct choir_f64_i32 {
-	double value;
+	CHOIR_ALIGNED(16) double value;
 	int32_t index, unused;
 } choir_f64_i32;
 typedef struct choir_i32_i32 {
-	int32_t value, index;
+	CHOIR_ALIGNED(8) int32_t value;
+	int32_t index;
 } choir_i32_i32;
 typedef struct choir_i64_i32 {
-	int64_t value;
+	CHOIR_ALIGNED(16) int64_t value;
 	int32_t index, unused;
 } choir_i64_i32;
 

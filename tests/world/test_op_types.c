@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Operators of the caller's own on types that accumulate in f32, and on pairs of a value and an index, as functions, as
- * text and as both. */
+ * text and as both; pairs that are members of structs. */
 #include "world/affine.h"
 #include "world/world.h"
 
@@ -189,9 +189,54 @@ static void test_pairs(void **state)
 	on_worlds(pairs);
 }
 
+/* A pair behind one word of a struct is as aligned as a call wants it. */
+static void members(struct world *world, int rank, choir_comm *comm, void *unused)
+{
+	struct {
+		float first;
+		choir_f32_i32 pair;
+	} f32 = { 0, { (float)rank, rank } };
+	struct {
+		double first;
+		choir_f64_i32 pair;
+	} f64 = { 0, { rank, rank, 0 } };
+	struct {
+		int32_t first;
+		choir_i32_i32 pair;
+	} i32 = { 0, { rank, rank } };
+	struct {
+		int64_t first;
+		choir_i64_i32 pair;
+	} i64 = { 0, { rank, rank, 0 } };
+	const struct {
+		void *pair;
+		choir_dtype dtype;
+	} cases[] = { { &f32.pair, CHOIR_F32_I32 },
+		      { &f64.pair, CHOIR_F64_I32 },
+		      { &i32.pair, CHOIR_I32_I32 },
+		      { &i64.pair, CHOIR_I64_I32 } };
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+		OK(choir_allreduce(comm, choir_host(cases[i].pair), choir_host(cases[i].pair), 1, cases[i].dtype,
+		                   CHOIR_OP_MAXLOC, NULL, NULL));
+	CHECK(f32.pair.index == world->n - 1 && f64.pair.index == world->n - 1);
+	CHECK(i32.pair.index == world->n - 1 && i64.pair.index == world->n - 1);
+	CHECK((uintptr_t)&f64.pair % 16 == 0 && (uintptr_t)&i64.pair % 16 == 0);
+	CHECK((uintptr_t)&f32.pair % 8 == 0 && (uintptr_t)&i32.pair % 8 == 0);
+}
+
+static void test_members(void **state)
+{
+	(void)state;
+	for (int n = 1; n <= 3; n++)
+		world_run_at(n, 0, 60000, members, NULL);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_narrow), cmocka_unit_test(test_pairs) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_narrow), cmocka_unit_test(test_pairs),
+		                            cmocka_unit_test(test_members) };
 	int failed;
 
 	create_ops();
