@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Every header compiles alone: all of them as C11, the public ones also as pedantic C11 and as C++11.
+# Every header compiles alone: all of them as C11, the public ones also as pedantic C11 and as C++11, with extern "C"
+# around what they declare, and initialisers that C++11 takes.
 # usage: headers.sh ROOT CC CXX FLAG...     the flags are those that find OpenCL, MPICH and xxHash; CXX may be empty:
 # then C only
 set -eu
@@ -28,7 +29,19 @@ cd "$root"
 for header in include/choir/*.h; do
 	alone "$cc" c "${header#include/}" -std=c11 -pedantic -Iinclude "$@"
 	[ -z "$cxx" ] || alone "$cxx" cpp "${header#include/}" -std=c++11 -pedantic -Iinclude "$@"
+	if grep -q '^CHOIR_API' "$header" && ! grep -q '^extern "C" {' "$header"; then
+		echo "declares functions without extern \"C\": $header"
+		bad=1
+	fi
 done
+{
+	echo '#pragma once'
+	for header in include/choir/*.h; do
+		echo "#include <${header#include/}>"
+	done
+	sed -n 's/^#define \(\(CHOIR_[A-Z_]*\)_INIT\)\>.*/\L\2 a_\2\E = \1;/p' include/choir/*.h
+} >"$here/initialisers.h"
+[ -z "$cxx" ] || alone "$cxx" cpp "$here/initialisers.h" -std=c++11 -pedantic -Iinclude "$@"
 # Templates: included with parameters, some again and again, so alone they are nothing.
 templates=" cl/ops.h cl/ops_dtype.h cl/entry.h cl/walk.h cl/group.h cl/group_sum.h cl/fold_options.h cl/select_limit.h"
 templates="$templates src/kern/host_op.h src/kern/host_dtype.h"
