@@ -51,9 +51,27 @@ cl_int command_begin(cl_command_queue handle, cl_uint n, const cl_event *list, c
 	return rc;
 }
 
+/* For one touch more. */
+static bool make_room(struct command *command)
+{
+	unsigned room = 2 * command->room_touches + 4;
+	struct touch *touches = command->touches;
+
+	if (command->n_touches < command->room_touches)
+		return true;
+	touches = realloc(touches, room * sizeof *touches);
+	if (touches == NULL) {
+		report("base", "there is no memory for what a %s touches", command->what);
+		return false;
+	}
+	command->touches = touches;
+	command->room_touches = room;
+	return true;
+}
+
 void command_touch(struct command *command, struct memory *root, uintptr_t from, uintptr_t to, bool writes)
 {
-	if (from >= to || command->n_touches == MAX_TOUCHES)
+	if (from >= to || !make_room(command))
 		return;
 	command->touches[command->n_touches++] = (struct touch){ root, from, to, writes };
 	if (root == NULL)
@@ -66,24 +84,27 @@ void command_touch(struct command *command, struct memory *root, uintptr_t from,
 /* Everything that the command holds, and itself. */
 void command_drop(struct command *command)
 {
-	struct memory *dead[MAX_TOUCHES];
 	unsigned n_dead = 0;
 
 	pthread_mutex_lock(&model_lock);
 	for (cl_uint i = 0; i < command->n_deps; i++)
 		event_unref(command->deps[i]);
-	for (unsigned i = 0; i < command->n_touches; i++)
-		if (command->touches[i].root != NULL && memory_unuse(command->touches[i].root))
-			dead[n_dead++] = command->touches[i].root;
+	for (unsigned i = 0; i < command->n_touches; i++) {
+		struct memory *root = command->touches[i].root;
+
+		if (root != NULL && memory_unuse(root))
+			command->touches[n_dead++].root = root; /* at i, or before */
+	}
 	if (command->event != NULL)
 		event_unref(command->event);
 	if (command->queue != NULL)
 		queue_unuse(command->queue);
 	pthread_mutex_unlock(&model_lock);
 	for (unsigned i = 0; i < n_dead; i++)
-		memory_destroy(dead[i]);
+		memory_destroy(command->touches[i].root);
 	if (command->launch != NULL)
 		launch_free(command->launch);
+	free(command->touches);
 	free(command->deps);
 	free(command);
 }

@@ -259,7 +259,7 @@ static cl_int take_arguments(struct command *command, struct launch *launch)
 	return CL_SUCCESS;
 }
 
-/* The rules of OpenCL for sizes; counts items and groups. */
+/* The rules of OpenCL for sizes; counts items and groups.  Without sizes the driver may choose groups of one item. */
 static cl_int check_sizes(const struct launch *launch, const struct device *device, uint64_t *items_p,
                           uint64_t *groups_p)
 {
@@ -275,7 +275,7 @@ static cl_int check_sizes(const struct launch *launch, const struct device *devi
 			return CL_INVALID_WORK_GROUP_SIZE;
 		group *= local;
 		*items_p *= launch->global[i];
-		*groups_p *= launch->has_local ? launch->global[i] / local : 1;
+		*groups_p *= launch->global[i] / local;
 	}
 	return group <= most ? CL_SUCCESS : CL_INVALID_WORK_GROUP_SIZE;
 }

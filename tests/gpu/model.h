@@ -38,7 +38,7 @@ struct options {
 	double latency_us, gbps;
 	double up_us, down_us, compute_us, up_gbps, down_gbps;
 	double pinned, pageable, device_gbps, peer_gbps, items_per_us, jitter_us, late_us;
-	double seed, devices, polls, unflushed_ms, groups, group_items, kernel_items, stats, moves, trace;
+	double seed, devices, polls, unflushed_ms, groups, group_items, kernel_items, stats, moves, hash, trace;
 	char report[256]; /* a file; empty: stderr */
 };
 extern struct options options;
@@ -173,7 +173,6 @@ struct touch {
 	uintptr_t from, to;
 	bool writes;
 };
-enum { MAX_TOUCHES = 40 };
 
 struct rect {
 	size_t region[3], to_row, to_slice, from_row, from_slice;
@@ -201,8 +200,8 @@ struct command {
 	bool discards; /* DO_MAP: CL_MAP_WRITE_INVALIDATE_REGION */
 	struct launch *launch;
 	uint64_t items;
-	struct touch touches[MAX_TOUCHES];
-	unsigned n_touches;
+	struct touch *touches;
+	unsigned n_touches, room_touches;
 	uint64_t index; /* in the queue's slot */
 	bool flushed, started;
 	int64_t enqueued_ns, ready_ns, start_ns;

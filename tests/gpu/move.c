@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 enum {
@@ -19,13 +20,17 @@ static unsigned char *address(const struct place *place)
 	return place->root != NULL ? place->root->device + place->off : place->host;
 }
 
-/* Is the memory there?  A look that does not touch it. */
+/* Is the memory there, all of it?  A look that does not touch it. */
 static bool is_there(const void *ptr, size_t bytes)
 {
-	uintptr_t first = (uintptr_t)ptr / 4096 * 4096, last = ((uintptr_t)ptr + bytes - 1) / 4096 * 4096;
-	unsigned char resident;
+	enum { PAGES = 1024 }; /* looked at together */
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), end = (uintptr_t)ptr + bytes;
+	unsigned char resident[PAGES];
 
-	return bytes == 0 || (mincore((void *)first, 1, &resident) == 0 && mincore((void *)last, 1, &resident) == 0);
+	for (uintptr_t at = (uintptr_t)ptr / page * page; bytes > 0 && at < end; at += PAGES * page)
+		if (mincore((void *)at, end - at < PAGES * page ? end - at : PAGES * page, resident) != 0)
+			return false;
+	return true;
 }
 
 static double latency_ns(enum engine_kind engine)
@@ -90,22 +95,15 @@ void command_count_crossing(const struct command *command)
 		*(pinned ? &all->pinned_down : &all->pageable_down) += command->bytes;
 }
 
-/* A hash of the host's bytes: of pieces of 1 KB, the first and the last of them at the ends. */
+/* A hash of the host's bytes. */
 uint64_t command_sample(const struct command *command)
 {
-	enum { PIECES = 16, PIECE = 1024 };
-	const unsigned char *host = command->to.host != NULL ? command->to.host : command->from.host;
-	size_t bytes = command->bytes;
-	uint64_t hash = 0;
+	const unsigned char *host = host_of(command);
 
-	if (command->kind != DO_MOVE || host == NULL || (command->to.host != NULL && command->from.host != NULL) ||
-	    !is_there(host, bytes))
+	if (options.hash == 0 || options.moves == 0 || command->kind != DO_MOVE || host == NULL ||
+	    (command->to.host != NULL && command->from.host != NULL) || !is_there(host, command->bytes))
 		return 0;
-	if (bytes <= PIECES * PIECE)
-		return XXH3_64bits(host, bytes);
-	for (size_t i = 0; i < PIECES; i++)
-		hash = XXH3_64bits_withSeed(host + (bytes - PIECE) / (PIECES - 1) * i, PIECE, hash);
-	return hash;
+	return XXH3_64bits(host, command->bytes);
 }
 
 /* A copy takes the program's core: the quickest way, by nt stores where the device's memory is not in it. */

@@ -27,6 +27,7 @@ struct options options = {
 	.group_items = 1e9,
 	.kernel_items = 1e9,
 	.moves = 1,
+	.hash = 1,
 };
 struct stats stats;
 
@@ -55,6 +56,7 @@ static const struct {
 	{ "groups", &options.groups },
 	{ "stats", &options.stats },
 	{ "moves", &options.moves },
+	{ "hash", &options.hash },
 	{ "trace", &options.trace },
 	{ "group_items", &options.group_items },
 	{ "kernel_items", &options.kernel_items },

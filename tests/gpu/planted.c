@@ -73,23 +73,6 @@ static void polled(struct session *s, bool fault)
 	OK(clReleaseMemObject(mem));
 }
 
-/* A kernel writes what a read of another queue takes; what it only reads may be read. */
-static void kernel_races(struct session *s, bool fault)
-{
-	cl_mem to = session_buffer(s, CL_MEM_READ_WRITE, BYTES), from = session_buffer(s, CL_MEM_READ_WRITE, BYTES);
-	cl_kernel kernel = session_kernel(s, planted_source, "add");
-	size_t items = BYTES / 4;
-
-	OK(clSetKernelArg(kernel, 0, sizeof to, &to));
-	OK(clSetKernelArg(kernel, 1, sizeof from, &from));
-	OK(clEnqueueNDRangeKernel(s->queues[0], kernel, 1, NULL, &items, NULL, 0, NULL, NULL));
-	OK(clEnqueueReadBuffer(s->queues[1], fault ? to : from, CL_TRUE, 0, BYTES, other, 0, NULL, NULL));
-	OK(clFinish(s->queues[0]));
-	OK(clReleaseKernel(kernel));
-	OK(clReleaseMemObject(to));
-	OK(clReleaseMemObject(from));
-}
-
 /* Two reads into the same host memory. */
 static void same_host(struct session *s, bool fault)
 {
@@ -102,8 +85,8 @@ static void same_host(struct session *s, bool fault)
 	OK(clReleaseMemObject(mem));
 }
 
-/* The host writes the source of a write that is under way. */
-static void changed(struct session *s, bool fault)
+/* The host writes that byte of the source of a write that is under way. */
+static void change(struct session *s, bool fault, size_t at)
 {
 	cl_mem mem = session_buffer(s, CL_MEM_READ_WRITE, BYTES);
 	cl_event event;
@@ -112,24 +95,39 @@ static void changed(struct session *s, bool fault)
 	OK(clFlush(s->queues[0]));
 	planted_look(event, CL_RUNNING);
 	if (fault)
-		host[0]++;
+		host[at]++;
 	OK(clWaitForEvents(1, &event));
-	host[0]++;
+	host[at]++;
 	OK(clReleaseEvent(event));
 	OK(clReleaseMemObject(mem));
 }
 
-/* A copy reads what the host has mapped for writing. */
+static void changed(struct session *s, bool fault)
+{
+	change(s, fault, 0);
+}
+
+static void changed_inside(struct session *s, bool fault)
+{
+	change(s, fault, 2000);
+}
+
+/* A copy reads what the host has mapped for writing, and gets the old bytes before the unmap. */
 static void mapped(struct session *s, bool fault)
 {
 	cl_mem from = session_buffer(s, CL_MEM_READ_WRITE, BYTES), to = session_buffer(s, CL_MEM_READ_WRITE, BYTES);
 	cl_int rc;
-	void *ptr = clEnqueueMapBuffer(s->queues[0], from, CL_TRUE, CL_MAP_WRITE, 0, BYTES, 0, NULL, NULL, &rc);
 
+	OK(clEnqueueFillBuffer(s->queues[0], from, "\1", 1, 0, BYTES, 0, NULL, NULL));
+	void *ptr = clEnqueueMapBuffer(s->queues[0], from, CL_TRUE, CL_MAP_WRITE, 0, BYTES, 0, NULL, NULL, &rc);
 	OK(rc);
+	memset(ptr, 2, BYTES);
 	if (!fault)
 		OK(clEnqueueUnmapMemObject(s->queues[0], from, ptr, 0, NULL, NULL));
 	OK(clEnqueueCopyBuffer(s->queues[0], from, to, 0, 0, BYTES, 0, NULL, NULL));
+	OK(clEnqueueReadBuffer(s->queues[0], to, CL_TRUE, 0, BYTES, other, 0, NULL, NULL));
+	for (size_t i = 0; i < BYTES; i++)
+		HOLDS(other[i] == (fault ? 1 : 2));
 	if (fault)
 		OK(clEnqueueUnmapMemObject(s->queues[0], from, ptr, 0, NULL, NULL));
 	OK(clFinish(s->queues[0]));
@@ -137,18 +135,29 @@ static void mapped(struct session *s, bool fault)
 	OK(clReleaseMemObject(to));
 }
 
-/* Host memory goes back to the system before the read into it ends. */
-static void unmapped_host(struct session *s, bool fault)
+/* Those bytes of host memory go back to the system before the read into it ends. */
+static void unmap_host(struct session *s, bool fault, size_t off, size_t bytes)
 {
 	cl_mem mem = session_buffer(s, CL_MEM_READ_WRITE, BYTES);
-	void *ptr = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned char *ptr = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	OK(clEnqueueReadBuffer(s->queues[0], mem, CL_FALSE, 0, BYTES, ptr, 0, NULL, NULL));
 	if (!fault)
 		OK(clFinish(s->queues[0]));
-	munmap(ptr, BYTES);
+	munmap(ptr + off, bytes);
 	clFinish(s->queues[0]);
+	munmap(ptr, BYTES);
 	OK(clReleaseMemObject(mem));
+}
+
+static void unmapped_host(struct session *s, bool fault)
+{
+	unmap_host(s, fault, 0, BYTES);
+}
+
+static void unmapped_inside(struct session *s, bool fault)
+{
+	unmap_host(s, fault, BYTES / 2, BYTES / 4);
 }
 
 /* A pinned buffer is released while a read into its map is under way. */
@@ -236,24 +245,6 @@ static void released_mem(struct session *s, bool fault)
 		clReleaseMemObject(mem);
 }
 
-/* A kernel's argument is released before the kernel is enqueued, or behind it. */
-static void released_argument(struct session *s, bool fault)
-{
-	cl_mem mem = session_buffer(s, CL_MEM_READ_WRITE, BYTES);
-	cl_kernel kernel = session_kernel(s, planted_source, "add");
-	size_t items = BYTES / 4;
-
-	OK(clSetKernelArg(kernel, 0, sizeof mem, &mem));
-	OK(clSetKernelArg(kernel, 1, sizeof mem, &mem));
-	if (fault)
-		OK(clReleaseMemObject(mem));
-	clEnqueueNDRangeKernel(s->queues[0], kernel, 1, NULL, &items, NULL, 0, NULL, NULL);
-	if (!fault)
-		OK(clReleaseMemObject(mem));
-	OK(clFinish(s->queues[0]));
-	OK(clReleaseKernel(kernel));
-}
-
 /* A thread polls an event whose queue nobody flushed. */
 static void unflushed(struct session *s, bool fault)
 {
@@ -287,20 +278,6 @@ static void never_flushed(struct session *s, bool fault)
 	if (fault)
 		exit(0);
 	OK(clReleaseCommandQueue(s->queues[0]));
-	OK(clReleaseMemObject(mem));
-}
-
-static void groups(struct session *s, bool fault)
-{
-	cl_mem mem = session_buffer(s, CL_MEM_READ_WRITE, 70000 * 4);
-	cl_kernel kernel = session_kernel(s, planted_source, "add");
-	size_t items = fault ? 65536 : 65535, one = 1;
-
-	OK(clSetKernelArg(kernel, 0, sizeof mem, &mem));
-	OK(clSetKernelArg(kernel, 1, sizeof mem, &mem));
-	OK(clEnqueueNDRangeKernel(s->queues[0], kernel, 1, NULL, &items, &one, 0, NULL, NULL));
-	OK(clFinish(s->queues[0]));
-	OK(clReleaseKernel(kernel));
 	OK(clReleaseMemObject(mem));
 }
 
@@ -338,8 +315,10 @@ static const struct {
 	{ "kernel", kernel_races },
 	{ "same_host", same_host },
 	{ "changed", changed },
+	{ "changed_inside", changed_inside },
 	{ "mapped", mapped },
 	{ "unmapped_host", unmapped_host },
+	{ "unmapped_inside", unmapped_inside },
 	{ "pinned_freed", pinned_freed },
 	{ "svm_freed", svm_freed },
 	{ "svm_blocks", svm_blocks },
@@ -363,6 +342,8 @@ static const struct {
 	{ "callback_wait", callback_wait },
 	{ "callback_destructor", callback_destructor },
 	{ "groups", groups },
+	{ "groups_chosen", groups_chosen },
+	{ "many_arguments", many_arguments },
 	{ "polls", polls },
 	{ "refused", refused },
 };

@@ -13,6 +13,8 @@ enum { BYTES = 1 << 20 };
 static const char planted_source[] = "kernel void add(global int *to, global const int *from) {"
 				     "to[get_global_id(0)] += from[get_global_id(0)]; }";
 
+#define HOLDS(condition) OK((condition) ? CL_SUCCESS : 1)
+
 /* Looks at an event until it is that far, with rests between two looks. */
 static inline void planted_look(cl_event event, cl_int until)
 {
@@ -26,6 +28,11 @@ static inline void planted_look(cl_event event, cl_int until)
 	}
 }
 
+void kernel_races(struct session *s, bool fault);
+void released_argument(struct session *s, bool fault);
+void many_arguments(struct session *s, bool fault);
+void groups(struct session *s, bool fault);
+void groups_chosen(struct session *s, bool fault);
 void callback(struct session *s, bool fault);
 void callback_context(struct session *s, bool fault);
 void callback_wait(struct session *s, bool fault);

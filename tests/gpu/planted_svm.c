@@ -108,12 +108,14 @@ void svm_argument(struct session *s, bool fault)
 	cl_mem mem = session_buffer(s, CL_MEM_READ_WRITE, BYTES);
 	cl_kernel kernel = session_kernel(s, planted_source, "add");
 	size_t items = 1;
+	cl_int rc;
 
 	OK(clSetKernelArg(kernel, 0, sizeof mem, &mem));
 	if (fault)
 		OK(clSetKernelArgSVMPointer(kernel, 1, ptr));
 	OK(clSetKernelArg(kernel, 1, sizeof mem, &mem));
-	OK(clEnqueueNDRangeKernel(s->queues[0], kernel, 1, NULL, &items, NULL, 0, NULL, NULL));
+	rc = clEnqueueNDRangeKernel(s->queues[0], kernel, 1, NULL, &items, NULL, 0, NULL, NULL);
+	HOLDS(rc == (fault ? CL_INVALID_KERNEL_ARGS : CL_SUCCESS));
 	OK(clFinish(s->queues[0]));
 	OK(clReleaseKernel(kernel));
 	OK(clReleaseMemObject(mem));

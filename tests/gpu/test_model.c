@@ -341,7 +341,7 @@ static void test_usm(void **state)
 	clGetMemAllocInfoINTEL_fn info;
 	clSetKernelArgMemPointerINTEL_fn set_argument;
 	cl_unified_shared_memory_type_intel kinds[2];
-	size_t items = BYTES, bytes;
+	size_t items = BYTES, group = 64, bytes;
 	cl_int rc;
 
 	(void)state;
@@ -373,7 +373,7 @@ static void test_usm(void **state)
 	OK(copy(s.queues[0], CL_FALSE, far + 100, near, BYTES, 0, NULL, NULL));
 	OK(set_argument(kernel, 0, far + 100));
 	OK(set_argument(kernel, 1, near));
-	OK(clEnqueueNDRangeKernel(s.queues[0], kernel, 1, NULL, &items, NULL, 0, NULL, NULL));
+	OK(clEnqueueNDRangeKernel(s.queues[0], kernel, 1, NULL, &items, &group, 0, NULL, NULL));
 	OK(copy(s.queues[0], CL_TRUE, back, far + 100, BYTES, 0, NULL, NULL));
 	for (int i = 0; i < BYTES; i++)
 		assert_int_equal(back[i], 6);

@@ -3,6 +3,8 @@
 
 #include <pthread.h>
 
+enum { MOST_ITEMS = 32768 }; /* so many groups, if the driver chooses groups of one */
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static cl_context context_of_kernels;
 static cl_kernel kernels[2]; /* from SVM, to SVM */
@@ -20,8 +22,9 @@ void svm_copy_drop(void)
 static cl_int make_kernels(cl_context context)
 {
 	static const char *text = "#define COPY(name) "
-				  "__kernel void name(__global uchar *to, const __global uchar *from)"
-				  "{ to[get_global_id(0)] = from[get_global_id(0)]; }\n"
+				  "__kernel void name(__global uchar *to, const __global uchar *from, ulong n) {"
+				  " for (ulong i = get_global_id(0); i < n; i += get_global_size(0))"
+				  " to[i] = from[i]; }\n"
 				  "COPY(from_svm)\n"
 				  "COPY(to_svm)\n";
 	cl_int rc;
@@ -43,6 +46,8 @@ static cl_int launch(const struct memory *memory, bool pushes, size_t bytes, cl_
 {
 	const cl_uint pointer_at = pushes ? 0 : 1, mem_at = 1 - pointer_at;
 	cl_context context = choir_device_context(memory->owner);
+	size_t items = bytes < MOST_ITEMS ? bytes : MOST_ITEMS;
+	cl_ulong n = bytes;
 	cl_int rc = CL_SUCCESS;
 
 	pthread_mutex_lock(&lock);
@@ -55,7 +60,9 @@ static cl_int launch(const struct memory *memory, bool pushes, size_t bytes, cl_
 	if (rc == CL_SUCCESS)
 		rc = clSetKernelArg(kernels[pushes], mem_at, sizeof second, &second);
 	if (rc == CL_SUCCESS)
-		rc = clEnqueueNDRangeKernel(memory->queue, kernels[pushes], 1, NULL, &bytes, NULL, 0, NULL, event_p);
+		rc = clSetKernelArg(kernels[pushes], 2, sizeof n, &n);
+	if (rc == CL_SUCCESS)
+		rc = clEnqueueNDRangeKernel(memory->queue, kernels[pushes], 1, NULL, &items, NULL, 0, NULL, event_p);
 	pthread_mutex_unlock(&lock);
 	return rc;
 }
