@@ -298,14 +298,6 @@ static void polls(struct session *s, bool fault)
 	OK(clReleaseMemObject(mem));
 }
 
-static void refused(struct session *s, bool fault)
-{
-	cl_ulong time;
-
-	if (fault && clGetHostTimer(s->devices[0], &time) != CL_INVALID_OPERATION)
-		exit(1);
-}
-
 static const struct {
 	const char *name;
 	void (*fn)(struct session *s, bool fault);

@@ -33,6 +33,7 @@ void released_argument(struct session *s, bool fault);
 void many_arguments(struct session *s, bool fault);
 void groups(struct session *s, bool fault);
 void groups_chosen(struct session *s, bool fault);
+void refused(struct session *s, bool fault);
 void callback(struct session *s, bool fault);
 void callback_context(struct session *s, bool fault);
 void callback_wait(struct session *s, bool fault);
