@@ -2,9 +2,9 @@
 /* allreduce and reduce in device memory: each rank fetches its slice of all SENDs and reduces it to its slot; all
  * ranks, or the root, copy the slices out of the slots.
  *
- * 2(n-1)/n of the bytes a rank over the link between the devices, of a reduce half of that; three waits a chunk of
- * device_bytes, the most memory that a rank takes.  One node.  Each slice has one owner, which folds in rank order.
- * Note [device plans]. */
+ * 2(n-1)/n of the bytes a rank over the link between the devices, of a reduce half of that but at the root; three waits
+ * a chunk of device_bytes, the most memory that a rank takes.  One node.  Each slice has one owner, which folds in rank
+ * order.  Note [device plans]. */
 #include "algo/build.h"
 #include "algo/device.h"
 #include "algo/pattern_block.h"
