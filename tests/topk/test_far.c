@@ -326,13 +326,18 @@ static void list_of_tensors(void **state)
 	same_bits(trial);
 }
 
-int main(void)
+/* An argument: the name of one test. */
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(every_algorithm),   cmocka_unit_test(every_type),
 		                            cmocka_unit_test(host_buffers),      cmocka_unit_test(chosen_indices),
 		                            cmocka_unit_test(sampled_threshold), cmocka_unit_test(narrow_values),
 		                            cmocka_unit_test(dense_only),        cmocka_unit_test(list_of_tensors) };
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+	int failed;
+
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();
 	return failed;

@@ -373,12 +373,15 @@ static void test_memory_is_placed(void **state)
 	world_end(&world);
 }
 
-int main(void)
+/* An argument: the name of one test. */
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_sizes),           cmocka_unit_test(test_chunks),
 		                            cmocka_unit_test(test_types),           cmocka_unit_test(test_factors),
 		                            cmocka_unit_test(test_choices),         cmocka_unit_test(test_no_transfers),
 		                            cmocka_unit_test(test_memory_is_placed) };
 
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
 	return cmocka_run_group_tests_name("device", tests, devices_open, devices_close);
 }

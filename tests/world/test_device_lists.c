@@ -141,10 +141,13 @@ static void test_bytes(void **state)
 	assert_true(crosses_bus(s, true));
 }
 
-int main(void)
+/* An argument: the name of one test. */
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_lists), cmocka_unit_test(test_chunks),
 		                            cmocka_unit_test(test_bytes) };
 
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
 	return cmocka_run_group_tests_name("device_lists", tests, devices_open, devices_close);
 }
