@@ -10,16 +10,41 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CACHE_NEAR = 4 };
+#include <xxhash.h>
 
-/* By what differs most from call to call. */
-static uint64_t hash_of(const struct call_key *key)
+enum {
+	CACHE_NEAR = 4,
+	HASHED_TENSORS = 4096 /* of longer lists none: their length is not checked yet */
+};
+
+/* What the key points to. */
+__attribute__((noinline)) static uint64_t hash_of_contents(const struct call_key *key, int n)
 {
-	uint64_t h = (uintptr_t)key->form + 31 * ((uintptr_t)key->send.base + key->send.offset_bytes);
+	uint64_t h = key->options != NULL ? XXH3_64bits(key->options, strlen(key->options)) : 0;
 
-	h = 31 * h + (uintptr_t)key->recv.base + key->recv.offset_bytes;
-	h = 31 * h + key->count + (uint64_t)key->peer + ((uint64_t)key->tag << 20);
-	return hash_spread(h);
+	for (int i = 0; i < KEY_LISTS; i++)
+		if (key->lists[i] != NULL)
+			h = XXH3_64bits_withSeed(key->lists[i], (size_t)n * sizeof *key->lists[i], h + (uint64_t)i);
+	for (size_t i = 0; key->tensors != NULL && key->count <= HASHED_TENSORS && i < key->count; i++) {
+		const choir_tensor *t = &key->tensors[i];
+
+		h = hash_spread(h ^ ((uintptr_t)t->send.base + t->send.offset_bytes)) + t->count;
+		h = hash_spread(h ^ ((uintptr_t)t->recv.base + t->recv.offset_bytes)) + (uint64_t)t->dtype;
+	}
+	return h;
+}
+
+/* Inline, and of few instructions: each call asks.  Members are read one by one, as the caller has just written them:
+ * a load of two stores waits for both. */
+static inline uint64_t hash_of(const struct call_key *key, int n)
+{
+	uint64_t h = (uintptr_t)key->form + 9 * ((uintptr_t)key->send.base + key->send.offset_bytes), factor;
+
+	memcpy(&factor, &key->factor, sizeof factor);
+	h = 9 * h + (uintptr_t)key->recv.base + key->recv.offset_bytes + (uint64_t)key->dtype + 8 * (uint64_t)key->op;
+	h = 9 * h + key->count + 8 * key->recv_count + (uint64_t)key->peer + 8 * (uint64_t)key->source;
+	h += ((uint64_t)key->tag << 20) + (factor >> 32);
+	return hash_spread(call_key_is_flat(key) ? h : h + hash_of_contents(key, n));
 }
 
 static struct cache_entry *entry(const struct call_cache *cache, uint64_t hash, uint32_t i)
@@ -41,7 +66,7 @@ static struct cache_entry *search(const struct choir_comm *comm, const struct ca
 
 struct prepared *call_cache_find(struct choir_comm *comm, const struct call_key *key)
 {
-	uint64_t hash = hash_of(key);
+	uint64_t hash = hash_of(key, comm->n);
 	struct cache_entry *at = entry(&comm->engine.cache, hash, 0);
 
 	/* most calls stand in their first entry */
@@ -118,7 +143,7 @@ static void grow(struct choir_comm *comm)
 void call_cache_keep(struct choir_comm *comm, struct prepared *prepared)
 {
 	struct call_cache *cache = &comm->engine.cache;
-	uint64_t hash = hash_of(&prepared->key);
+	uint64_t hash = hash_of(&prepared->key, comm->n);
 
 	if (cache->last + 1 < PREPARED_MOST && comes_back(cache, hash) && search(comm, &prepared->key, hash) == NULL)
 		grow(comm);

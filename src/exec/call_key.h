@@ -65,7 +65,7 @@ static inline bool call_key_same_buffer(const choir_buffer *a, const choir_buffe
 /* call_key_is_flat: it points to nothing but buffers.  Lists come with a first one. */
 static inline bool call_key_is_flat(const struct call_key *key)
 {
-	return key->options == NULL && key->lists[0] == NULL && key->tensors == NULL;
+	return ((uintptr_t)key->options | (uintptr_t)key->lists[0] | (uintptr_t)key->tensors) == 0;
 }
 
 /* call_key_same: do the two calls, of a comm of n ranks, ask for the same?  Inline: each call asks. */
