@@ -3,6 +3,7 @@
 
 #include "algo/scan.h"
 #include "base/error.h"
+#include "base/float_control.h"
 
 #include <string.h>
 
@@ -43,10 +44,23 @@ static int find(const char *const *names, int n, const char *word)
 	return -1;
 }
 
-/* Reads "=60000" after the name of a term. */
-static choir_status take_value(const char *text, const char **at, double *out)
+/* Not inlined, so that the arithmetic stays between float_control_begin and float_control_end. */
+static bool __attribute__((noinline)) scan_ns(const char **at, float *out)
+{
+	double ns;
+
+	if (!scan_decimal(at, &ns) || ns > MOST_NS)
+		return false;
+	*out = (float)ns;
+	return true;
+}
+
+/* Reads "=60000" after the name of a term: the same number on all ranks, whatever the caller's control word. */
+static choir_status take_value(const char *text, const char **at, float *out)
 {
 	const char *start;
+	uint64_t control;
+	bool is_number;
 
 	scan_blanks(at);
 	if (**at != '=')
@@ -54,9 +68,10 @@ static choir_status take_value(const char *text, const char **at, double *out)
 	++*at;
 	scan_blanks(at);
 	start = *at;
-	if (!scan_decimal(at, out) || *out > MOST_NS)
-		return scan_expected(text, start, "a number of nanoseconds like 60000 or 8.5");
-	return CHOIR_SUCCESS;
+	control = float_control_begin();
+	is_number = scan_ns(at, out);
+	float_control_end(control);
+	return is_number ? CHOIR_SUCCESS : scan_expected(text, start, "a number of nanoseconds like 60000 or 8.5");
 }
 
 choir_status link_costs_scan(const char *text, const char **at, struct link_costs_given *given, struct link_costs *out)
@@ -64,7 +79,7 @@ choir_status link_costs_scan(const char *text, const char **at, struct link_cost
 	char word[32];
 	const char *start = *at;
 	int link, term;
-	double ns;
+	float ns;
 
 	link = scan_word(at, word, sizeof word) > 0 ? find(link_costs_links, N_LINKS, word) : -1;
 	if (link < 0)
@@ -79,7 +94,7 @@ choir_status link_costs_scan(const char *text, const char **at, struct link_cost
 			return scan_expected(text, start, "alpha, beta, sigma, merge or fold");
 		TRY(take_value(text, at, &ns));
 		if (!given->is[link][term])
-			out->ns[link][term] = (float)ns;
+			out->ns[link][term] = ns;
 		given->is[link][term] = true;
 	}
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Ranks whose threads have other floating-point control words, dense and sparse: the bits are those of ranks with the
- * default word. */
+ * default word, and so are the costs in the rules of their comms. */
 #include "dev/device_impl.h"
+#include "exec/comm.h"
 #include "kern/float_words.h"
 #include "world/world.h"
 
@@ -149,10 +150,41 @@ static void test_what_kernels_cannot(void **state)
 	device->facts = facts;
 }
 
+/* The costs that a comm read from its rules, made by a thread with that word. */
+static struct link_costs costs_read(uint64_t word)
+{
+	uint64_t before = float_control_read();
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+	struct link_costs costs;
+	struct world world;
+
+	config.rules = "costs: network beta=0.9 alpha=60000.7 merge=3.14159";
+	(void)world_device();
+	float_control_write(word);
+	world_begin(&world, 1, &config);
+	float_control_write(before);
+	costs = world.comms[0]->rules.costs;
+	world_end(&world);
+	return costs;
+}
+
+static void test_rules(void **state)
+{
+	const struct link_costs plain = costs_read(float_control_read());
+
+	(void)state;
+	assert_true(plain.ns[LINK_NETWORK][COST_BETA] == 0.9F);
+	for (int i = 0; i < FLOAT_WORDS; i++) {
+		const struct link_costs costs = costs_read(float_words[i]);
+
+		assert_memory_equal(&costs, &plain, sizeof costs);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_dense), cmocka_unit_test(test_sparse),
-		                            cmocka_unit_test(test_what_kernels_cannot) };
+		                            cmocka_unit_test(test_what_kernels_cannot), cmocka_unit_test(test_rules) };
 	int rc = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();
