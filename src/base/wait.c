@@ -157,6 +157,14 @@ int64_t wait_round(struct wait *wait, const struct wait_for *why)
 	return 0;
 }
 
+void wait_command(struct wait *wait, bool shares)
+{
+	int64_t us = wait_round(wait, &(struct wait_for){ .device = true, .shares = shares });
+
+	if (us > 0)
+		wait_sleep_us(us);
+}
+
 void wait_inline(bool shares)
 {
 	if (shares)

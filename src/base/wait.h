@@ -26,7 +26,8 @@
  * call becomes a run.
  *
  * Loops outside this policy call wait_yield for another thread of the process that is about to finish, and
- * wait_sleep_us for other processes.  Deadlines are compared with wait_now_ns. */
+ * wait_sleep_us for other processes.  A trial of a command is no such loop: wait_command.  Deadlines are compared with
+ * wait_now_ns. */
 #ifndef BASE_WAIT_H
 #define BASE_WAIT_H
 
@@ -80,6 +81,10 @@ enum { WAIT_SILENT_US = 50 };
 
 /* wait_round: one round: spins or yields and returns 0, or returns the microseconds that the caller is to sleep. */
 int64_t wait_round(struct wait *wait, const struct wait_for *why);
+
+/* wait_command: one round of a wait for a command of a device of whose end no doorbell tells, by a thread that waits
+ * for nothing else: spins, yields or sleeps.  shares: threads of a CPU device need this core. */
+void wait_command(struct wait *wait, bool shares);
 
 /* wait_cores_taken: other programs have this process's cores; a thread that spins only keeps its peers from theirs. */
 bool wait_cores_taken(void);

@@ -88,6 +88,7 @@ static void note_time(void *ctx)
 static double callback_us(struct trial *trial, void *host)
 {
 	struct called *called = calloc(1, sizeof *called);
+	struct wait wait = { 0 };
 	cl_event event = NULL;
 	int64_t seen, now;
 	double us = (double)CALLBACK_NS / 1000; /* unless it comes */
@@ -105,7 +106,7 @@ static double callback_us(struct trial *trial, void *host)
 	(void)dev_wait(&event);
 	seen = now = wait_now_ns();
 	while (atomic_load(&called->at_ns) == 0 && now - seen < CALLBACK_NS) {
-		wait_yield();
+		wait_command(&wait, dev_is_cpu(trial->device));
 		now = wait_now_ns();
 	}
 	if (atomic_load(&called->at_ns) != 0)

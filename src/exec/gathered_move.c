@@ -179,7 +179,7 @@ choir_status gathered_move_start(const struct gathered_move *move, bool copies, 
 
 /* --- which is faster: 16 buffers of 1 KB --- */
 
-enum { TRIES = 3, TRIED_BYTES = 1 << 10, TRIES_NS = 5000000, BRIEF_NS = 1000000, MOST_S = 10 };
+enum { TRIES = 3, TRIED_BYTES = 1 << 10, TRIES_NS = 5000000, FIRST_S = 10, MOST_NS = 1000000000 };
 
 struct trial {
 	struct gathered_move move;
@@ -214,6 +214,7 @@ static bool trial_make(struct trial *t, choir_device *device)
 static int64_t trial_ns(const struct trial *t, bool copies, int64_t until_ns)
 {
 	int64_t start = wait_now_ns(), now = start;
+	struct wait wait = { 0 };
 	cl_event event = NULL;
 	bool done = false;
 	choir_status st = gathered_move_start(&t->move, copies, &event);
@@ -221,18 +222,16 @@ static int64_t trial_ns(const struct trial *t, bool copies, int64_t until_ns)
 	while (st == CHOIR_SUCCESS && !done && now < until_ns) {
 		st = dev_poll(event, &done);
 		now = wait_now_ns();
-		if (!done && now - start < BRIEF_NS)
-			wait_yield();
-		else if (!done)
-			wait_sleep_us(50);
+		if (!done)
+			wait_command(&wait, dev_is_cpu(t->move.device));
 	}
 	if (event != NULL)
 		clReleaseEvent(event);
 	return done ? now - start : INT64_MAX;
 }
 
-/* The first of each, for which a CPU's runtime compiles the kernel once more, do not count, and the second ones are
- * tried in any case.  False: not all of these were over by then. */
+/* The first of each, for which a CPU's runtime compiles the kernel once more, do not count and have until until_ns. The
+ * second ones are tried in any case, and have MOST_NS with all that follow.  False: not all of these were over. */
 static bool try_both(const struct trial *t, int64_t until_ns, bool *copies_win_p)
 {
 	int64_t best[2] = { INT64_MAX, INT64_MAX }, end_ns = 0;
@@ -242,10 +241,12 @@ static bool try_both(const struct trial *t, int64_t until_ns, bool *copies_win_p
 
 		if (ns == INT64_MAX)
 			return false;
-		if (i < 0)
+		if (i == -1) {
 			end_ns = wait_now_ns() + TRIES_NS;
-		else
-			best[i % 2] = ns < best[i % 2] ? ns : best[i % 2];
+			until_ns = min_i64(until_ns, wait_now_ns() + MOST_NS);
+		} else if (i >= 0) {
+			best[i % 2] = min_i64(best[i % 2], ns);
+		}
 	}
 	*copies_win_p = best[1] < best[0];
 	return true;
@@ -253,15 +254,17 @@ static bool try_both(const struct trial *t, int64_t until_ns, bool *copies_win_p
 
 static choir_status try_ways(const struct trial *t, enum dev_list_way *way_p)
 {
-	int64_t until_ns = wait_now_ns() + MOST_S * INT64_C(1000000000), deadline_ns = dev_build_until();
-	bool built, copies_win = false, is_cut = deadline_ns > 0 && deadline_ns < until_ns;
+	int64_t until_ns = wait_now_ns() + FIRST_S * INT64_C(1000000000), deadline_ns = dev_build_until();
+	bool built, copies_win = false;
 
 	TRY(gathered_move_build(&t->move, &built));
 	if (!built) {
 		*way_p = DEV_LIST_COPIES;
 		return CHOIR_SUCCESS;
 	}
-	if (!try_both(t, is_cut ? deadline_ns : until_ns, &copies_win) && is_cut)
+	if (deadline_ns > 0)
+		until_ns = min_i64(until_ns, deadline_ns);
+	if (!try_both(t, until_ns, &copies_win) && deadline_ns > 0 && wait_now_ns() >= deadline_ns)
 		return CHOIR_SUCCESS;
 	*way_p = copies_win ? DEV_LIST_COPIES : DEV_LIST_KERNELS;
 	return CHOIR_SUCCESS;

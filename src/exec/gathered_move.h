@@ -22,9 +22,10 @@ uint64_t gathered_blocks(const struct segments *segments, uint64_t bytes);
  * dev_build_deadline: that is not known yet.  whole is not looked at.
  * gathered_move_copies: can it be done by copies?  Not with padding; several blocks would be a copy each.
  * gathered_move_start: *event_p, if event_p is not NULL: complete once it is over.
- * gathered_move_try: the faster way on this device, by trying both: 5 ms besides the build and the first of each, 10 s
- * at the most, after which it is kernels, since copies had no chance to show that they are faster.  DEV_LIST_UNTRIED:
- * the deadline of dev_build_deadline came first, or there is no memory; TIMEOUT as for gathered_move_build. */
+ * gathered_move_try: the faster way on this device, by trying both: 5 ms, or 1 s where it is slow, besides the build
+ * and the first of each, which end after 10 s.  After these times it is kernels, since copies had no chance to show
+ * that they are faster.  DEV_LIST_UNTRIED: the deadline of dev_build_deadline came first, or there is no memory;
+ * TIMEOUT as for gathered_move_build. */
 choir_status gathered_move_build(const struct gathered_move *move, bool *built_p);
 bool gathered_move_copies(const struct gathered_move *move);
 choir_status gathered_move_start(const struct gathered_move *move, bool copies, cl_event *event_p);

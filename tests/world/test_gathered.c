@@ -19,8 +19,11 @@
 
 #include <cmocka.h>
 
+enum { TRIED = 16 }; /* buffers of a trial of the two ways */
+
 static _Atomic int kernels, copies;
 static _Atomic bool slow_kernels, slow_copies;
+static cl_event held; /* what copies behind the first trial of them wait for; NULL = nothing */
 
 static void be_slow(int64_t ms)
 {
@@ -54,6 +57,8 @@ cl_int __wrap_clEnqueueCopyBuffer(cl_command_queue queue, cl_mem from, cl_mem to
 	atomic_fetch_add(&copies, 1);
 	if (slow_copies)
 		be_slow(4); /* 16 of them */
+	if (held != NULL && copies > TRIED)
+		return __real_clEnqueueCopyBuffer(queue, from, to, from_off, to_off, bytes, 1, &held, event);
 	return __real_clEnqueueCopyBuffer(queue, from, to, from_off, to_off, bytes, n, list, event);
 }
 
@@ -249,6 +254,39 @@ static void test_the_faster_is_taken(void **state)
 	slow_copies = slow_kernels = false;
 }
 
+/* Copies that do not end hold the caller for a second.  Rank 1 lets them go on once rank 0 has done with the trial. */
+static void ends_in_time(struct world *world, int rank, choir_comm *comm, void *unused)
+{
+	struct gathered_set set = { .shape = { .form = ALLREDUCE, .dtype = CHOIR_F32 }, .rank = rank, .n = world->n };
+	int64_t start;
+
+	(void)unused;
+	CHECK(gathered_set_make(&set, world->device));
+	gathered_set_fill(&set);
+	dev_list_way_set(world->device, DEV_LIST_UNTRIED);
+	atomic_store(&copies, 0);
+	line_up();
+	start = wait_now_ns();
+	while (rank == 1 && dev_list_way(world->device) < DEV_LIST_KERNELS)
+		sched_yield();
+	if (rank == 1) {
+		CHECK(copies == 2 * TRIED && wait_now_ns() - start < INT64_C(9000000000));
+		gate_open(held, CL_COMPLETE);
+	}
+	OK(gathered_set_call(&set, comm, NULL, NULL));
+	CHECK(gathered_set_wrong(&set) < 0 && dev_list_way(world->device) == DEV_LIST_KERNELS);
+	gathered_set_drop(&set);
+}
+
+static void test_a_trial_ends_in_time(void **state)
+{
+	(void)state;
+	held = gate_make(choir_device_context(world_device()));
+	line_up_run(2, 0, 60000, ends_in_time, NULL);
+	clReleaseEvent(held);
+	held = NULL;
+}
+
 /* --- buckets --- */
 
 /* Rank 1 calls when rank 0 has gathered its second bucket: none of rank 0's exchanges can be over by then. */
@@ -296,6 +334,7 @@ int main(void)
 		                            cmocka_unit_test(test_over_host),
 		                            cmocka_unit_test(test_commands),
 		                            cmocka_unit_test(test_the_faster_is_taken),
+		                            cmocka_unit_test(test_a_trial_ends_in_time),
 		                            cmocka_unit_test(test_gathers_ahead) };
 	int failed;
 
