@@ -60,6 +60,8 @@ function print_calls_inside(    key, ends) {
 function end_room(    i, u, to, n_circled, lines) {
 	if (room == "")
 		return
+	if (n_files == 0)
+		breaks(room ": no object was read")
 	for (u = 1; u <= n_uses; u++)
 		if ((use_name[u] in owner) && owner[use_name[u]] != use_file[u]) {
 			to = owner[use_name[u]]

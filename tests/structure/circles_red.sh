@@ -53,9 +53,11 @@ compile two one
 compile three
 verdict red "" "a circle of two"
 verdict green "api 3" "a circle that shrank"
-printf '' >"$here/list"
-! "$walk" "$nm" "$here/list" "$here/allowed" >"$here/said" 2>&1 || {
-	echo "no object: green"
-	bad=1
-}
+for list in '' "room low\n$here/four.o\nroom api\n\n" "room api\n\nroom low\n$here/four.o\n"; do
+	printf "$list" >"$here/list"
+	! "$walk" "$nm" "$here/list" "$here/allowed" >"$here/said" 2>&1 || {
+		echo "no object of a room: green"
+		bad=1
+	}
+done
 exit $bad
