@@ -223,7 +223,7 @@ void check_in_flight(struct choir_comm *comm)
 	}
 	now = wait_now_ns();
 	held = comm->keyed != NULL && keyed_holds(comm->keyed);
-	(void)messages_drive(comm, true); /* what a peer said before it died counts first */
+	(void)messages_drive(comm, true); /* a farewell that a peer sent before it died counts first */
 	watch_peers(comm);
 	if (engine->flight.all != NULL || held)
 		give_sign(comm, now);

@@ -33,10 +33,10 @@ struct comm_process {
 
 /* State of a rank of another node, as far as it has told or the transport shows, see liveness.h. */
 struct liveness_rank {
-	_Atomic uint64_t calls;     /* that it has started */
+	_Atomic uint64_t calls;     /* number of calls that the rank has started */
 	_Atomic int64_t heard_ns;   /* 0 = never */
 	_Atomic uint32_t waits_for; /* rank + 1, 0 = nobody */
-	_Atomic bool asked;         /* it waits for my answer */
+	_Atomic bool asked;         /* the rank waits for my answer */
 	_Atomic uint32_t asks_gone; /* rank + 1 of which it asks whether that one has gone; 0 = of none */
 	int lost_looks;             /* how often the transport was seen to have lost it, 2 at most; driver only */
 };

@@ -226,7 +226,7 @@ void engine_do_job(const struct due_job *due, bool in_background)
 
 static void complete(struct run *run)
 {
-	run_end_script(run, false); /* what it still has of the caller's memory comes back before the event says so */
+	run_end_script(run, false); /* the caller's memory comes back before the event says so */
 	if (run->log_start_ns != 0)
 		call_log(run, "queued");
 	event_complete(run->event, run->status, run->text);

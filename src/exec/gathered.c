@@ -9,7 +9,7 @@
 
 enum {
 	FEWEST = 3,                   /* segments: two commands take no longer than a kernel and one */
-	MEAN_COMMANDS = 4,            /* a segment's mean length, in what the bus carries in the time of a command */
+	MEAN_COMMANDS = 4,            /* a segment's mean length, in the bus's bytes in the time of a command */
 	NEAR_COMMAND_BYTES = 1 << 10, /* that of a device that was forced into class stage */
 	MOST_BYTES = 64 << 20,        /* of a bucket, so of the room on the device */
 	LINE_BYTES = 64,

@@ -54,7 +54,7 @@ void gone_deliver(struct choir_comm *comm, struct message *message)
 		return;
 	gone = read_farewell(message_payload(message), message->payload_bytes);
 	if (gone == NULL)
-		return; /* who waits for that rank has his deadline */
+		return; /* ranks that wait for that one have their deadlines */
 	gone->rank = message->header.src;
 	gone->last = message->header.record;
 	gone->cause = (choir_status)message->header.key;

@@ -303,13 +303,13 @@ static choir_status advance_until_done(struct run *const *runs, size_t n, choir_
 		return CHOIR_SUCCESS;
 	}
 	if (has_messages(runs[0]) && runs[0]->number % LISTEN_EVERY == 0)
-		(void)messages_drive(comm, true); /* it may only send, and its peer may have gone */
+		(void)messages_drive(comm, true); /* a rank that only sends must learn that its peer has gone */
 	sends = has_messages(runs[0]) && messenger_busy(comm->messenger) && sends_are_left(comm);
 	if (sends)
 		comm_list_note_work(comm);
 	finish(runs, n); /* from here on the runs are another thread's, which may destroy the comm */
 	if (sends)
-		(void)progress_kick(); /* the rest of what was sent */
+		(void)progress_kick(); /* for the messages that have not left yet */
 	return CHOIR_SUCCESS;
 }
 

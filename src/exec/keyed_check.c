@@ -275,7 +275,7 @@ static choir_status look_at(struct choir_comm *comm, struct keyed_call *call, in
 		return CHOIR_SUCCESS;
 	table_is_free = see_key(comm, call);
 	if (!table_is_free && ms < due_ms + TABLE_MS)
-		return CHOIR_SUCCESS; /* who has the table may have lost its core: looks again at the next check */
+		return CHOIR_SUCCESS; /* the rank with the table may have lost its core: asked at the next check */
 	describe(comm, call, table_is_free, now, text, bytes);
 	if (ms >= run->watch.deadline_ms)
 		return CHOIR_TIMEOUT;

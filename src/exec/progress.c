@@ -61,10 +61,10 @@ static struct {
 	_Atomic int under_way;
 	_Atomic unsigned begun;
 	_Atomic bool watched;
-	unsigned seen; /* that the background thread knows to have begun; under comm_list_lock */
+	unsigned seen; /* jobs that the background thread knows to have begun; under comm_list_lock */
 } jobs;
 
-/* Without a background thread nobody looks at the clock until the job is over. */
+/* Without a background thread no thread looks at the clock until the job is over. */
 static void begin_job(void)
 {
 	bool rested;
@@ -186,7 +186,7 @@ static void check_if_due(int64_t now)
 	if (now < due || !atomic_compare_exchange_strong(&next_check_ns, &due, now + CHECK_NS))
 		return;
 	check_all();
-	took = wait_now_ns() - now; /* it looks at all that is in flight */
+	took = wait_now_ns() - now; /* a check looks at all runs in flight */
 	if (took > CHECK_NS / CHECK_SHARE)
 		atomic_store(&next_check_ns, now + took * CHECK_SHARE);
 }

@@ -78,7 +78,7 @@ static choir_status start_send(struct run *run, uint32_t id, bool *done)
 	const struct plan_step *step = &run->plan->steps[id];
 
 	if (run->comm->engine.any_dead && gone_is_dead(run->comm, step->peer))
-		return gone_dead_error(run, step->peer, "dead"); /* who only sends would never know */
+		return gone_dead_error(run, step->peer, "dead"); /* a rank that only sends would never know */
 	*done = p2p_put(run, step);
 	if (*done || !comm_has_room(run->comm, step->peer))
 		return CHOIR_SUCCESS; /* tried again until there is: Note [room] in net/sends.h */

@@ -104,7 +104,7 @@ struct topk_far {
 	struct select_job *select;
 	struct mean_std_job *mean_std;
 	topk_step selected;     /* after the job */
-	struct topk_list *into; /* what it selected goes there */
+	struct topk_list *into; /* where the selected pairs go */
 	cl_mem ind, val;        /* by way of these, which have room for so many pairs */
 	uint64_t room, from;    /* from: the first element that was looked at */
 	topk_step fetched;      /* once it is there */
