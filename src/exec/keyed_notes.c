@@ -5,25 +5,41 @@
 #include "exec/keyed_state.h"
 #include "node/key_board.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
-/* A transport that fails says so when it is driven.  After a message that was lost the order stops, and the deadline
- * tells. */
+/* No memory for such a message.  Without a question or an answer the deadline's sentence says less, without the others
+ * the order would stop: the next keyed_take_notes fails the comm. */
+static void lose_note(struct keyed *keyed, enum wire_key what)
+{
+	if (what != WIRE_KEY_SAID && what != WIRE_KEY_ORDERED)
+		return;
+	if (!atomic_exchange(&keyed->has_lost, true))
+		atomic_fetch_add_explicit(&keyed->n_notes, 1, memory_order_release);
+}
+
+/* A transport that fails says so when it is driven. */
 void keyed_send(struct choir_comm *comm, int rank, enum wire_key what, uint64_t key, uint64_t number)
 {
 	struct wire_header header = { .kind = WIRE_KEY, .key = key, .tag = what, .record = { .count = number } };
 
-	(void)comm_send(comm, rank, &header, NULL, 0);
+	if (comm_send(comm, rank, &header, NULL, 0) == CHOIR_NO_MEMORY)
+		lose_note(comm->keyed, what);
 }
 
 void keyed_deliver(struct choir_comm *comm, const struct wire_header *header)
 {
 	struct keyed *keyed = comm->keyed;
 	bool is_rank = header->src >= 0 && header->src < comm->n;
-	struct key_note *note = keyed != NULL && is_rank ? calloc(1, sizeof *note) : NULL;
+	struct key_note *note;
 
-	if (note == NULL)
-		return; /* the deadline tells */
+	if (keyed == NULL || !is_rank)
+		return;
+	note = calloc(1, sizeof *note);
+	if (note == NULL) {
+		lose_note(keyed, (enum wire_key)header->tag);
+		return;
+	}
 	note->key = header->key;
 	note->what = (enum wire_key)header->tag;
 	note->src = header->src;
@@ -121,11 +137,21 @@ static void take_talk(struct choir_comm *comm, struct key_note *note)
 	free(note);
 }
 
+static void fail_lost(struct choir_comm *comm)
+{
+	char text[ERROR_TEXT_BYTES];
+
+	snprintf(text, sizeof text, "%s: rank %d: no memory for a message about a key", comm->name, comm->rank);
+	comm_fail(comm, CHOIR_NO_MEMORY, text);
+}
+
 bool keyed_take_notes(struct choir_comm *comm, bool *wakes)
 {
 	struct keyed *keyed = comm->keyed;
 	bool moved = false;
 
+	if (atomic_load(&keyed->has_lost) && !comm_has_failed(comm))
+		fail_lost(comm);
 	for (struct key_note *note; (note = next_note(keyed)) != NULL; moved = true) {
 		bool is_order = note->what == WIRE_KEY_ORDERED;
 

@@ -51,7 +51,8 @@ struct keyed {
 	int awaited;                         /* the driver: a rank that such a call waits for, -1: not known */
 	uint64_t n_said, cursor;             /* the driver: keys that this rank has said; read of the order */
 	struct key_note *notes, **notes_end; /* arrived, oldest first */
-	_Atomic int n_notes;                 /* looked at without the lock */
+	_Atomic int n_notes;                 /* looked at without the lock; one more if any was lost */
+	_Atomic bool has_lost;               /* there was no memory for a message that the order needs */
 	uint64_t n_ordered;                  /* rank 0's driver: keys whose place it has told */
 	uint64_t n_taken;                    /* driver of a node's first rank: those in the node's order */
 	struct key_note *waiting;            /* rank 0's driver: keys that not all nodes have said */
