@@ -14,7 +14,10 @@
 
 #include <cmocka.h>
 
-enum { DEADLINE_MS = 20000, SETTLE_S = 1, LEARNS_S = 10 };
+enum { DEADLINE_MS = 20000, SETTLE_S = 1, LEARNS_S = 10, STRIDE = 17 };
+
+static choir_comm *comms[SWEEP_RANKS];
+static cl_mem mems[SWEEP_RANKS];
 
 struct pass {
 	act_fn act;
@@ -66,17 +69,17 @@ static void judge(struct world *world, const struct pass *pass)
 }
 
 /* False: no memory for the comms (which is said). */
-static bool make_world(struct world *world, int per_node)
+static bool make_world(struct world *world, const struct sweep *s, int per_node)
 {
 	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
 	choir_device *devices[SWEEP_RANKS] = { world_device(), world_device() };
-	static choir_comm *comms[SWEEP_RANKS];
 	choir_status st;
 
 	memset(world, 0, sizeof *world);
 	memset(comms, 0, sizeof comms);
 	config.deadline_ms = DEADLINE_MS;
 	config.ranks_per_node = per_node;
+	config.keyed = s->keyed;
 	world->n = SWEEP_RANKS;
 	world->device = devices[0];
 	world->comms = comms;
@@ -86,15 +89,14 @@ static bool make_world(struct world *world, int per_node)
 	return st == CHOIR_SUCCESS;
 }
 
-/* act NULL: what fails is of creating and destroying. */
-static void pass_once(struct world *world, act_fn act, int per_node, unsigned k)
+static void pass_once(struct world *world, const struct sweep *s, int per_node, unsigned k)
 {
-	struct pass pass = { .act = act };
+	struct pass pass = { .act = s->act };
 	bool made;
 
-	allocations_fail(act == NULL ? k : 0);
-	made = make_world(world, per_node);
-	if (made && act != NULL) {
+	allocations_fail(s->act == NULL ? k : 0);
+	made = make_world(world, s, per_node);
+	if (made && s->act != NULL) {
 		allocations_fail(k);
 		world_threads(world, rank_acts, &pass);
 		allocations_stop();
@@ -126,7 +128,7 @@ static bool pass_fails(const struct sweep *s, int per_node, unsigned k, const vo
 	unsigned mark = allocations_mark();
 	bool failed;
 
-	pass_once(&world, s->act, per_node, k);
+	pass_once(&world, s, per_node, k);
 	failed = allocations_failed(&site);
 	if (world.failure[0] != '\0')
 		fail_msg("allocation %u (of %p) failed:%s", k, site, world.failure);
@@ -154,8 +156,59 @@ static void sweep_layout(const struct sweep *s, int per_node, unsigned first, un
 
 void sweep_run(const struct sweep *s)
 {
-	unsigned stride = getenv("CHOIR_TEST_LONG") != NULL ? 1 : s->stride;
+	unsigned stride = getenv("CHOIR_TEST_LONG") != NULL ? 1 : s->stride > 0 ? s->stride : STRIDE;
 
 	for (int per_node = 0; per_node < 2; per_node++)
 		sweep_layout(s, per_node, 1 + (unsigned)per_node, stride);
+}
+
+void sweep_test(void **state)
+{
+	sweep_run(*state);
+}
+
+choir_comm *const *sweep_comms(void)
+{
+	return comms;
+}
+
+cl_mem sweep_mem(int rank)
+{
+	return mems[rank];
+}
+
+bool sweep_all_are(const float *values, size_t n, float wanted)
+{
+	for (size_t i = 0; i < n; i++)
+		if (values[i] != wanted)
+			return false;
+	return true;
+}
+
+void sweep_fill(float *values, size_t n, float with)
+{
+	for (size_t i = 0; i < n; i++)
+		values[i] = with;
+}
+
+int sweep_open(void **state)
+{
+	float ones[SWEEP_COUNT];
+	cl_int rc = CL_SUCCESS;
+
+	(void)state;
+	sweep_fill(ones, SWEEP_COUNT, 1);
+	for (int i = 0; i < SWEEP_RANKS && rc == CL_SUCCESS; i++)
+		mems[i] =
+		    clCreateBuffer(choir_device_context(world_device()), CL_MEM_COPY_HOST_PTR, sizeof ones, ones, &rc);
+	return rc;
+}
+
+int sweep_close(void **state)
+{
+	(void)state;
+	for (int i = 0; i < SWEEP_RANKS; i++)
+		clReleaseMemObject(mems[i]);
+	world_device_drop();
+	return 0;
 }
