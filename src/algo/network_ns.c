@@ -84,12 +84,13 @@ uint64_t network_ns_allreduce_to_all(const struct network_call *c)
 	return to_all(c, c->bytes);
 }
 
-/* Two rounds in which every rank has a message for every other one, whatever their nodes. */
+/* Two rounds: from every rank to every owner, whatever their nodes, and back.  The owners are the first ranks, so the
+ * first node's link carries most: to one of its owners after the other, while each takes what has come. */
 uint64_t network_ns_all_pairs(const struct network_call *c)
 {
-	uint64_t far = c->far, owners = min_u64(c->units, c->n),
-		 wire = c->per_node * (c->n - c->per_node) * (c->bytes / c->n);
-	uint64_t far_owners = min_u64(owners, far);
+	uint64_t far = c->far, owners = min_u64(c->units, c->n), far_owners = min_u64(owners, far),
+		 near_owners = min_u64(owners, c->per_node), wire = (c->n - c->per_node) * (c->bytes / owners);
 
-	return round_of(far_owners, far, wire) + round_of(far, far_owners, wire);
+	return round_of(far_owners, far, wire) + (near_owners - 1) * max_u64(wire * WIRE_PER_BYTE, OVERHEAD) +
+	       round_of(far, far_owners, near_owners * wire);
 }
