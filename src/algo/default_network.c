@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "algo/default_network.h"
 
+#include "algo/blocks.h"
 #include "algo/network_ns.h"
 #include "algo/pattern_block.h"
 #include "base/arithmetic.h"
@@ -41,6 +42,7 @@ static const struct choice {
 	{ COLLECTIVE_REDUCE_SCATTER, ANY, "pairwise", network_ns_block_pairs },
 
 	{ COLLECTIVE_REDUCE_SCATTERV, ANY, "ring", network_ns_block_ring },
+	{ COLLECTIVE_REDUCE_SCATTERV, ANY, "meet_in_middle_ring", network_ns_block_meeting },
 	{ COLLECTIVE_REDUCE_SCATTERV, ANY, "pairwise", network_ns_block_pairs },
 
 	{ COLLECTIVE_ALLGATHER, ANY, "ring", network_ns_block_ring },
@@ -48,6 +50,10 @@ static const struct choice {
 	{ COLLECTIVE_ALLGATHER, ANY, "bruck", network_ns_gather_bruck },
 	{ COLLECTIVE_ALLGATHER, ANY, "meet_in_middle_ring", network_ns_block_meeting },
 	{ COLLECTIVE_ALLGATHER, ANY, "broadcast", network_ns_gather_to_all },
+
+	{ COLLECTIVE_ALLGATHERV, ANY, "ring", network_ns_block_ring },
+	{ COLLECTIVE_ALLGATHERV, ANY, "meet_in_middle_ring", network_ns_block_meeting },
+	{ COLLECTIVE_ALLGATHERV, ANY, "broadcast", network_ns_gather_to_all },
 
 	{ COLLECTIVE_ALLTOALL, ANY, "pairwise", network_ns_block_pairs },
 	{ COLLECTIVE_ALLTOALL, ANY, "bruck", network_ns_exchange_bruck },
@@ -106,9 +112,9 @@ static struct network_call call_of(const struct algo_in *in)
 	uint64_t bytes = in->bytes, unit = block_unit(in->elem_bytes),
 		 most = min_u64(MOST_BYTES, MOST_ON_LINKS / (call.n * call.n / 4));
 
-	/* of v forms in->bytes are all blocks: a mean one stands for each */
-	if (collective_has(in->collective, TRAIT_UNEVEN) && !collective_of_pairs(in->collective))
-		bytes = (bytes + call.n - 1) / call.n;
+	/* the longest block stands for each: of one that is much longer than the others a link carries all copies */
+	if (in->block_bytes != NULL && !collective_of_pairs(in->collective))
+		bytes = rank_block_longest(in);
 	call.block = min_u64(bytes, most / (blocks ? call.n : 1));
 	call.bytes = blocks ? call.block * call.n : call.block;
 	/* a node's vector is cut for its owners first */
