@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-enum { DEADLINE_MS = 20000, SETTLE_S = 1, LEARNS_S = 10, STRIDE = 17 };
+enum { DEADLINE_MS = 20000, SETTLE_S = 1, LEARNS_S = 10, STRIDE = 17, AGAIN = 12 };
 
 static choir_comm *comms[SWEEP_RANKS];
 static cl_mem mems[SWEEP_RANKS];
@@ -136,8 +136,8 @@ static bool pass_fails(const struct sweep *s, int per_node, unsigned k, const vo
 	return failed;
 }
 
-/* Every stride-th allocation from the first one on.  What a process keeps for later does not grow when the same
- * allocation fails again. */
+/* Every stride-th allocation from the first one on.  What a process keeps for later (a spare of each kernel for each of
+ * its threads) does not grow each time when the same allocation fails again. */
 static void sweep_layout(const struct sweep *s, int per_node, unsigned first, unsigned stride)
 {
 	const void *left;
@@ -147,7 +147,7 @@ static void sweep_layout(const struct sweep *s, int per_node, unsigned first, un
 		(void)pass_fails(s, per_node, 0, &left);
 	for (unsigned k = first; failed; k += stride) {
 		failed = pass_fails(s, per_node, k, &left);
-		for (int again = 0; left != NULL && again < 3; again++)
+		for (int again = 0; left != NULL && again < AGAIN; again++)
 			(void)pass_fails(s, per_node, k, &left);
 		if (left != NULL)
 			fail_msg("allocation %u failed: what %p allocated is never freed", k, left);
