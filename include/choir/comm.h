@@ -141,9 +141,9 @@ CHOIR_API choir_status choir_comm_status(const choir_comm *comm);
  * once. */
 CHOIR_API choir_status choir_comm_abort(choir_comm *comm);
 
-/* choir_comm_flush: waits until all calls made on this rank so far have ended, and their messages have left; the comm
- * goes on, and calls that other threads make meanwhile are not waited for.  Any thread; choir_comm_destroy waits for
- * it.  TIMEOUT after the comm's deadline; the comm's sticky failure; how single calls ended their events tell.
+/* choir_comm_flush: waits until all calls made on this rank so far have ended, and its messages have left; the comm
+ * goes on.  Calls that other threads make meanwhile are waited for too.  Any thread; choir_comm_destroy waits for it.
+ * TIMEOUT after the comm's deadline; the comm's sticky failure; how single calls ended their events tell.
  * WOULD_DEADLOCK inside a callback. */
 CHOIR_API choir_status choir_comm_flush(choir_comm *comm);
 

@@ -287,11 +287,13 @@ choir_status choir_comm_flush(choir_comm *comm)
 	TRY(call_check_comm(call, comm));
 	TRY(call_check_outside(call));
 	TRY(call_enter(call, comm));
+	atomic_fetch_add(&comm->uses.flushing, 1);
+	comm_leave(comm); /* a flush does not wait for flushes */
 	st = drain_flush(comm, comm->deadline_ms)
 	         ? comm_failure_inside(comm)
 	         : error_set(CHOIR_TIMEOUT, "%s: rank %d: %s: calls are unfinished after %lld ms", comm->name,
 	                     comm->rank, call, (long long)comm->deadline_ms);
-	comm_leave(comm);
+	atomic_fetch_sub(&comm->uses.flushing, 1);
 	return st;
 }
 

@@ -245,7 +245,7 @@ static void stop_engine(struct choir_comm *comm)
 	submit_refuse(comm);
 	atomic_store(&comm->engine.closed, true);
 	/* Threads between comm_enter and comm_leave came in before that, and wait for nothing: all calls are over. */
-	while (atomic_load(&comm->uses.inside) > 0)
+	while (atomic_load(&comm->uses.inside) > 0 || atomic_load(&comm->uses.flushing) > 0)
 		wait_yield();
 	free_pool(comm, &comm->submission.pool);
 	free_pool(comm, &comm->submission.bare);

@@ -75,6 +75,7 @@ struct comm_relation {
 struct comm_uses {
 	_Atomic int refs;
 	_Atomic int inside;           /* threads between comm_enter and comm_leave */
+	_Atomic int flushing;         /* threads in choir_comm_flush, which wait for those */
 	_Atomic uint64_t last_thread; /* that called, see Note [one thread, several ranks] in api/call.c */
 };
 

@@ -237,11 +237,9 @@ static void complete_all(struct choir_comm *comm, struct run *ended)
 {
 	comm_retain(comm); /* the last event may hold the last reference */
 	for (struct run *next; ended != NULL; ended = next) {
-		bool odd_era = ended->odd_era;
-
 		next = ended->next;
 		complete(ended);
-		submit_uncount(comm, odd_era, 1);
+		atomic_fetch_sub_explicit(&comm->submission.unfinished, 1, memory_order_acq_rel);
 		bell_ring(bell_mine()); /* whoever waits for the event, or has a call that depends on it */
 	}
 	comm_release(comm);

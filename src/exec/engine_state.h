@@ -42,9 +42,7 @@ struct submission {
 	_Atomic bool has_incoming;
 	_Atomic bool closing;   /* no call is accepted any more */
 	_Atomic int unfinished; /* runs submitted and not yet completed */
-	_Atomic int of_era[2];  /* of them, submitted in an even and in an odd era: Note [eras] in drain.c */
-	_Atomic unsigned era;
-	_Atomic int in_jobs; /* those of them whose job a thread is doing: see engine_do_job */
+	_Atomic int in_jobs;    /* those of them whose job a thread is doing: see engine_do_job */
 	_Atomic uint64_t next_seq;
 	uint64_t *sent, *received; /* [n] calls of each pair so far, with tag 0 */
 	struct tagged tagged;      /* and with other tags */

@@ -175,7 +175,7 @@ static void go_on(struct run *const *runs, size_t n, choir_event **event_p)
 			left[n_left++] = runs[i];
 	}
 	*event_p = detach(left, n_left);
-	submit_count(left, (int)n_left);
+	atomic_fetch_add_explicit(&comm->submission.unfinished, (int)n_left, memory_order_relaxed);
 	for (size_t i = 0; i < n_left; i++)
 		flight_add(&comm->engine.flight, left[i]);
 	comm_list_note_work(comm);

@@ -231,7 +231,7 @@ void liveness_sign(struct choir_comm *comm, int64_t now_ns, liveness_awaited_fn 
 	int first = liveness->next_sign, n = 0;
 
 	if (comm->messenger == NULL || now_ns - liveness->signed_ns < LIVENESS_SIGN_MS * 1000000 ||
-	    messenger_sends(comm->messenger, comm->context, comm->rank, UINT64_MAX))
+	    messenger_sends(comm->messenger, comm->context, comm->rank))
 		return;
 	liveness->signed_ns = now_ns;
 	header = here(comm);

@@ -264,14 +264,14 @@ bool progress_wait(choir_event *event, int64_t timeout_ms)
 	return event_is_complete(event);
 }
 
-bool progress_while(bool (*busy)(struct choir_comm *, void *), struct choir_comm *comm, void *arg, int64_t timeout_ms)
+bool progress_while(bool (*busy)(struct choir_comm *), struct choir_comm *comm, int64_t timeout_ms)
 {
 	struct wait idle = { 0 };
 	int64_t end = wait_end_ns(timeout_ms);
 	bool left;
 
 	join_waiters();
-	while ((left = busy(comm, arg))) {
+	while ((left = busy(comm))) {
 		bool moved = drive(comm, true);
 		int64_t now = wait_now_ns();
 

@@ -21,7 +21,7 @@ choir_status progress_kick(void);
 /* progress_wait: drives until the event is complete; false if timeout_ms (negative: none) passed first. */
 bool progress_wait(choir_event *event, int64_t timeout_ms);
 
-/* progress_while: drives the comm while busy(comm, arg); false if timeout_ms passed first. */
-bool progress_while(bool (*busy)(struct choir_comm *, void *), struct choir_comm *comm, void *arg, int64_t timeout_ms);
+/* progress_while: drives as long as the comm is busy; false if timeout_ms (negative: none) passed first. */
+bool progress_while(bool (*busy)(struct choir_comm *), struct choir_comm *comm, int64_t timeout_ms);
 
 #endif

@@ -184,7 +184,6 @@ struct run {
 	choir_event *event;
 	enum run_state state;
 	bool is_inline; /* being executed by its caller's thread, which holds the right to drive all along */
-	bool odd_era;   /* in which it was counted as unfinished: submit_count */
 
 	/* what it executes: set by the maker, changed by the driver, released by the finisher */
 	struct bound bound;

@@ -138,42 +138,14 @@ void submit_held(struct run *parts)
 	pthread_mutex_unlock(&submission->lock);
 }
 
-void submit_count(struct run *const *runs, int n)
-{
-	struct submission *submission = &runs[0]->comm->submission;
-	bool odd = atomic_load(&submission->era) % 2 == 1;
-
-	for (int i = 0; i < n; i++)
-		runs[i]->odd_era = odd;
-	atomic_fetch_add_explicit(&submission->of_era[odd], n, memory_order_relaxed);
-	atomic_fetch_add_explicit(&submission->unfinished, n, memory_order_relaxed);
-}
-
-void submit_uncount(struct choir_comm *comm, bool odd_era, int n)
-{
-	atomic_fetch_sub_explicit(&comm->submission.of_era[odd_era], n, memory_order_acq_rel);
-	atomic_fetch_sub_explicit(&comm->submission.unfinished, n, memory_order_acq_rel);
-}
-
-bool submit_begin_era(struct choir_comm *comm, unsigned present)
-{
-	struct submission *submission = &comm->submission;
-
-	if (atomic_load(&submission->of_era[(present + 1) % 2]) != 0)
-		return false;
-	(void)atomic_compare_exchange_strong(&submission->era, &present, present + 1);
-	return true;
-}
-
 /* The parts were counted as unfinished, and choir_comm_destroy may wait for them. */
 static choir_status take_back(struct run *const *parts, size_t n, choir_status st)
 {
 	struct choir_comm *comm = parts[0]->comm;
-	bool odd_era = parts[0]->odd_era;
 
 	comm_retain(comm); /* the event may hold the last reference */
 	(void)end(parts, n, st);
-	submit_uncount(comm, odd_era, (int)n);
+	atomic_fetch_sub_explicit(&comm->submission.unfinished, (int)n, memory_order_acq_rel);
 	bell_ring(bell_mine());
 	comm_release(comm);
 	return st;
@@ -193,7 +165,7 @@ choir_status submit_parts(struct run *const *parts, size_t n)
 	bool numbers_used_up, keyed = comm->keyed != NULL && !parts[0]->bound.pair;
 
 	/* First: once they are handed over they may end, and the comm with them. */
-	submit_count(parts, (int)n);
+	atomic_fetch_add_explicit(&submission->unfinished, (int)n, memory_order_relaxed);
 	comm_list_note_work(comm);
 	pthread_mutex_lock(&submission->lock);
 	numbers_used_up = !parts[0]->bound.pair && submission->next_seq + n > ARENA_LAST_SEQ;

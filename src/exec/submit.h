@@ -16,15 +16,6 @@ choir_status submit_parts(struct run *const *parts, size_t n);
 /* submit_counter: where the number of the next call of that pair and tag stands, as long as the comm.  NO_MEMORY. */
 choir_status submit_counter(struct choir_comm *comm, int peer, uint32_t tag, bool sends, uint64_t **out_p);
 
-/* submit_count: counts n runs of a comm as unfinished, in the present era.  submit_uncount: n of such an era have
- * ended. */
-void submit_count(struct run *const *runs, int n);
-void submit_uncount(struct choir_comm *comm, bool odd_era, int n);
-
-/* submit_begin_era: begins the era after that one, unless another thread has; false: runs are left of the one before
- * it. */
-bool submit_begin_era(struct choir_comm *comm, unsigned present);
-
 /* submit_held: the parts of a keyed call, linked by `next`, which are counted as unfinished already. */
 void submit_held(struct run *parts);
 

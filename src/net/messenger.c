@@ -337,24 +337,14 @@ int messenger_in_flight(struct messenger *messenger)
 	return atomic_load_explicit(&messenger->sends.n, memory_order_acquire);
 }
 
-uint64_t messenger_sent(struct messenger *messenger)
-{
-	uint64_t n;
-
-	messenger_take_turn(messenger);
-	n = messenger->sends.n_started;
-	messenger_give_turn(messenger);
-	return n;
-}
-
-bool messenger_sends(struct messenger *messenger, uint64_t comm, int rank, uint64_t before)
+bool messenger_sends(struct messenger *messenger, uint64_t comm, int rank)
 {
 	bool any;
 
 	if (!messenger_busy(messenger))
 		return false;
 	messenger_take_turn(messenger);
-	any = sends_any(&messenger->sends, comm, rank, before);
+	any = sends_any(&messenger->sends, comm, rank);
 	messenger_give_turn(messenger);
 	return any;
 }

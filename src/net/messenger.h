@@ -81,16 +81,12 @@ void message_give(struct message *message);
 bool messenger_lost(const struct messenger *messenger, int endpoint);
 bool messenger_any_lost(const struct messenger *messenger);
 
-void messenger_abort(struct messenger *messenger);        /* aborts the transport; later calls return ABORTED */
-bool messenger_busy(struct messenger *messenger);         /* true while a send is in flight */
-int messenger_in_flight(struct messenger *messenger);     /* how many are */
+void messenger_abort(struct messenger *messenger);    /* aborts the transport; later calls return ABORTED */
+bool messenger_busy(struct messenger *messenger);     /* true while a send is in flight */
+int messenger_in_flight(struct messenger *messenger); /* how many are */
+bool messenger_sends(struct messenger *messenger, uint64_t comm,
+                     int rank);                           /* true while a send of that rank is in flight */
 bool messenger_polled(const struct messenger *messenger); /* true if only messenger_drive sees arrivals */
-
-/* messenger_sent: how many sends have been started so far.  messenger_sends: true while a send of that rank is in
- * flight, of the messenger's first `before` (UINT64_MAX: of all). */
-uint64_t messenger_sent(struct messenger *messenger);
-bool messenger_sends(struct messenger *messenger, uint64_t comm, int rank, uint64_t before);
-
 /* messenger_message_bytes: the size of the messages that large transfers are cut into: the transport's own, else usual.
  */
 uint64_t messenger_message_bytes(const struct messenger *messenger, uint64_t usual);

@@ -69,7 +69,6 @@ choir_status sends_start(struct sends *sends, choir_transport *transport, struct
 	if (send->in_flight != NULL)
 		atomic_fetch_add_explicit(send->in_flight, 1, memory_order_relaxed);
 	send->cost = bytes + SEND_COST;
-	send->number = sends->n_started++;
 	charge(sends, send);
 	*sends->end = send;
 	st = transport->ops->send(transport, send->endpoint, send->data, bytes, &send->request);
@@ -140,11 +139,11 @@ void sends_sweep(struct sends *sends, struct blocks *blocks)
 	sends->end = &sends->oldest;
 }
 
-bool sends_any(const struct sends *sends, uint64_t comm, int src, uint64_t before)
+bool sends_any(const struct sends *sends, uint64_t comm, int src)
 {
 	const struct send *send = sends->oldest;
 
-	while (send != NULL && (send->comm != comm || send->src != src || send->number >= before))
+	while (send != NULL && (send->comm != comm || send->src != src))
 		send = send->next;
 	return send != NULL;
 }

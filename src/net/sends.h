@@ -27,8 +27,7 @@ struct send {
 	void *data;
 	_Atomic int *in_flight; /* counter to lower when the send ends; NULL: none */
 	uint64_t comm;
-	uint64_t cost;   /* data and SEND_COST */
-	uint64_t number; /* among the messenger's sends */
+	uint64_t cost; /* data and SEND_COST */
 	int src;
 	int endpoint;
 };
@@ -42,7 +41,6 @@ struct backlog {
 struct sends {
 	struct send *oldest, **end;
 	_Atomic int n;
-	uint64_t n_started;       /* so far */
 	struct backlog *backlogs; /* [n_endpoints] */
 };
 
@@ -69,8 +67,8 @@ choir_status sends_test(struct sends *sends, choir_transport *transport, struct 
 /* sends_sweep: after a failure of the transport: quarantines the data of all sends and forgets them. */
 void sends_sweep(struct sends *sends, struct blocks *blocks);
 
-/* sends_any: true if a send of that rank is in flight whose number is below `before`. */
-bool sends_any(const struct sends *sends, uint64_t comm, int src, uint64_t before);
+/* sends_any: true if a send of that rank is in flight. */
+bool sends_any(const struct sends *sends, uint64_t comm, int src);
 
 /* sends_uncount: from now on the in_flight counters of that rank's sends are not changed. */
 void sends_uncount(struct sends *sends, uint64_t comm, int src);

@@ -183,24 +183,6 @@ static void a_failure_gives_room(void **state)
 	messenger_release(messenger);
 }
 
-/* Of the first ones, however many follow. */
-static void sends_so_far_are_told_from_later_ones(void **state)
-{
-	struct messenger *messenger = open_stub();
-	uint64_t first;
-
-	(void)state;
-	send_mib(messenger, 1);
-	first = messenger_sent(messenger);
-	send_mib(messenger, 2);
-	assert_true(messenger_sends(messenger, 1, 0, first));
-	stub.done = 1;
-	drive_stub(messenger);
-	assert_false(messenger_sends(messenger, 1, 0, first));
-	assert_true(messenger_sends(messenger, 1, 0, UINT64_MAX));
-	messenger_release(messenger);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -208,7 +190,6 @@ int main(void)
 		cmocka_unit_test(empty_messages_count),
 		cmocka_unit_test(refused_and_done_sends_count_nothing),
 		cmocka_unit_test(a_failure_gives_room),
-		cmocka_unit_test(sends_so_far_are_told_from_later_ones),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
