@@ -7,6 +7,7 @@
 #include "node/process_id.h"
 
 #include "base/plural.h"
+#include "base/wait.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,6 +21,7 @@
 #include <xxhash.h>
 
 #define PROCESS_MAGIC 0x63687236u
+#define MOST_PEER_NS  INT64_C(100000000)
 
 /* A network namespace counts as a machine of its own: its network is apart. */
 static void find_machine(struct process *mine)
@@ -104,13 +106,18 @@ static choir_status take_facts(struct bootstrap *b, choir_status *ready_p)
 	return bootstrap_gather_facts(b, ready == CHOIR_SUCCESS ? st : ready, &mine);
 }
 
-/* The device plans copy between any two ranks; each rank and the next one stand for all. */
+/* The device plans copy between any two ranks; each rank and the next one stand for all.  A split takes what its parent
+ * measured. */
 static unsigned slowest_peer(const struct join *join)
 {
+	int64_t until_ns = wait_now_ns() + MOST_PEER_NS;
 	unsigned most = 0;
 
+	if (join->parents != NULL && join->parents[0]->device_bytes > 0)
+		return join->parents[0]->peer_percent;
 	for (int i = 0; i < join->n_local && join->n_local > 1; i++) {
-		unsigned percent = dev_peer_percent(join->devices[i], join->devices[(i + 1) % join->n_local]);
+		choir_device *next = join->devices[(i + 1) % join->n_local];
+		unsigned percent = dev_peer_percent(join->devices[i], next, until_ns);
 
 		most = percent > most ? percent : most;
 	}

@@ -266,9 +266,10 @@ double dev_bus_ns(const choir_device *device, uint64_t commands, uint64_t bytes)
  * measured. */
 double dev_crossing_ns(const choir_device *device, bool write, uint64_t bytes);
 /* dev_peer_percent: the time of a copy from the other device's memory, which may be the same device, over that of as
- * many bytes on the bus, in percent; 0: the memory of one of them is near, or was not measured.  Both are of one
- * context. Blocks for some ms, once for each two devices of a process. */
-unsigned dev_peer_percent(choir_device *to, choir_device *from);
+ * many bytes on the bus, in percent; 0: the memory of one of them is near, the bus was not measured, or no copy was
+ * over by until_ns (CLOCK_MONOTONIC).  Both are of one context.  Blocks for as long as three copies of 2 MB; this
+ * thread's last error stays. */
+unsigned dev_peer_percent(choir_device *to, choir_device *from, int64_t until_ns);
 bool dev_is_host(const choir_device *device); /* of host memory alone: there is no context, no queue */
 /* dev_is_the_parents: in a forked child: its OpenCL objects were made before the fork, and the driver's threads are not
  * here. */
