@@ -111,7 +111,7 @@ const char *algo_disorder(const struct algorithm *algorithm, const struct algo_i
 /* algo_find: the algorithm of that name, or of GCL's name for it (clockwise_ring); NULL if there is none. */
 const struct algorithm *algo_find(enum collective collective, const char *name);
 
-/* algo_default: the choice of the built-in rules, by bytes and layout only, so the same on every rank. */
+/* algo_default: the choice of the built-in rules, by what is the same on every rank. */
 const struct algorithm *algo_default(const struct algo_in *in);
 
 /* algo_device_least: from so many bytes on ranks whose devices share a context leave the host out, UINT64_MAX = never;

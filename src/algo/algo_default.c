@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The built-in rules: between nodes default_network.c; on one node default_node, else the first algorithm of the table
- * that can run.  Only bytes and layout decide, so all ranks choose the same.
+ * that can run.  Bytes, layout and rates that all ranks agreed on decide, so all choose the
+ * same.
  *
  * Note [measured rules].  The limits for few ranks on one node are measured, and the cost model's default costs are
  * such that it says the same within 1.3 (tests/plan/test_default.c). */

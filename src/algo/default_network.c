@@ -112,10 +112,11 @@ static struct network_call call_of(const struct algo_in *in)
 	uint64_t bytes = in->bytes, unit = block_unit(in->elem_bytes),
 		 most = min_u64(MOST_BYTES, MOST_ON_LINKS / (call.n * call.n / 4));
 
-	/* the longest block stands for each: of one that is much longer than the others a link carries all copies */
-	if (in->block_bytes != NULL && !collective_of_pairs(in->collective))
-		bytes = rank_block_longest(in);
+	/* of v forms in->bytes are all blocks, and a mean one stands for each */
+	if (collective_has(in->collective, TRAIT_UNEVEN) && !collective_of_pairs(in->collective))
+		bytes = (bytes + call.n - 1) / call.n;
 	call.block = min_u64(bytes, most / (blocks ? call.n : 1));
+	call.longest = in->block_bytes != NULL ? min_u64(rank_block_longest(in), most / call.n) : call.block;
 	call.bytes = blocks ? call.block * call.n : call.block;
 	/* a node's vector is cut for its owners first */
 	if (in->collective == COLLECTIVE_ALLREDUCE && in->fold_order == PLAN_ORDER_ANY)

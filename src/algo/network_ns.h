@@ -15,7 +15,8 @@ struct network_call {
 	uint64_t far_of_root;        /* ranks on other nodes than the root's */
 	int root;                    /* its place in node order */
 	uint64_t bytes;              /* the longest buffer of a rank */
-	uint64_t block;              /* bytes of one rank's block */
+	uint64_t block;              /* bytes of one rank's block, the mean one */
+	uint64_t longest;            /* of the longest block */
 	uint64_t units;              /* the most blocks of an exchange that are not empty */
 	uint64_t message;            /* bytes of the longest message */
 	bool root_inside;            /* of a reduce: on another node than the first rank and the last */

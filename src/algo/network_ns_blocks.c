@@ -21,7 +21,7 @@ uint64_t network_crossings(const struct network_call *c, uint64_t hops)
 
 uint64_t network_ns_gather_to_all(const struct network_call *c)
 {
-	return to_all(c, c->block);
+	return to_all(c, c->longest);
 }
 
 uint64_t network_ns_block_ring(const struct network_call *c)
@@ -43,7 +43,7 @@ uint64_t network_ns_block_meeting(const struct network_call *c)
 
 uint64_t network_ns_block_pairs(const struct network_call *c)
 {
-	return round_of(c->far, c->far, c->per_node * (c->n - c->per_node) * c->block);
+	return round_of(c->far, c->far, c->per_node * (c->n - c->per_node) * c->longest);
 }
 
 /* Each rank sends to all after it, the next ones first: the ranks of a node send to the last one at the same time. */

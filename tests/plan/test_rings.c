@@ -26,20 +26,29 @@ static bool sends_elsewhere(const struct world *world)
 	return false;
 }
 
+/* Empty ones, and some of several messages. */
+static void uneven_blocks(int n, uint64_t *blocks)
+{
+	for (int r = 0; r < n; r++)
+		blocks[r] = r % 3 == 1 ? 0 : 4 * (uint64_t)(r * 97 % 251);
+}
+
 /* Rings in each order that a number of ranks has. */
 static void rings_in_every_order(void **state)
 {
 	static const char *const names[] = { "ring", "anticlockwise_ring", "bidirectional_ring", "meet_in_middle_ring",
 		                             "quad_directional_ring" };
 	static const enum collective collectives[] = { COLLECTIVE_ALLREDUCE, COLLECTIVE_REDUCE_SCATTER,
-		                                       COLLECTIVE_ALLGATHER };
+		                                       COLLECTIVE_ALLGATHER, COLLECTIVE_REDUCE_SCATTERV,
+		                                       COLLECTIVE_ALLGATHERV };
 	struct check_case c = { .elem_bytes = 4, .bytes = 1000, .slot_bytes = SLOT_BYTES, .message_bytes = 256 };
 	int node_of[CASE_MAX_RANKS];
+	uint64_t blocks[CASE_MAX_RANKS];
 
 	(void)state;
 	c.node_of = node_of;
 	for (c.n = 2; c.n <= 17; c.n++)
-		for (size_t i = 0; i < 5 * 3; i++)
+		for (size_t i = 0; i < 5 * 5; i++)
 			for (c.order = ORDER_AUTO; c.order < N_RING_ORDERS; c.order++) {
 				const struct algorithm *algorithm = algo_find(collectives[i / 5], names[i % 5]);
 				struct world world;
@@ -47,6 +56,8 @@ static void rings_in_every_order(void **state)
 				if (!order_fits((enum ring_order)c.order, c.n))
 					continue;
 				case_layout(1, c.n, node_of);
+				uneven_blocks(c.n, blocks);
+				c.block_bytes = i < 5 * 3 ? NULL : blocks;
 				c.in_place = (i + (size_t)c.n) % 2;
 				c.send_staged = c.recv_staged = (i + (size_t)c.order) % 3 == 0;
 				assert_true(checker_build(algorithm, &c, &world));

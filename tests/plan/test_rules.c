@@ -79,6 +79,54 @@ static void rates_choose_the_device(void **state)
 	assert_string_equal(chosen_of(&none, in), "twoshot");
 }
 
+enum { NODES = 10 };
+
+/* An allgatherv of ten nodes of a rank each. */
+static const char *chosen_of_blocks(const uint64_t *blocks)
+{
+	static const struct rules none;
+	static const int local_rank_of[NODES];
+	int node[NODES + 1], sizes[NODES];
+	const struct layout layout = { .n = NODES,
+		                       .n_nodes = NODES,
+		                       .node_of = node,
+		                       .local_rank_of = local_rank_of,
+		                       .node_size = sizes,
+		                       .node_first = node,
+		                       .node_ranks = node,
+		                       .min_node_size = 1,
+		                       .max_node_size = 1 };
+	struct algo_in in = { .layout = &layout,
+		              .collective = COLLECTIVE_ALLGATHERV,
+		              .elem_bytes = 1,
+		              .block_bytes = blocks,
+		              .send_direct = true,
+		              .recv_direct = true,
+		              .message_bytes = 1 << 16 };
+
+	for (int r = 0; r < NODES; r++) {
+		node[r] = r;
+		sizes[r] = 1;
+		in.bytes += blocks[r];
+	}
+	node[NODES] = NODES;
+	return rules_choose(&none, &in)->name;
+}
+
+/* The link of a rank with one long block would carry it to every other rank. */
+static void a_long_block_goes_round(void **state)
+{
+	uint64_t blocks[NODES];
+
+	(void)state;
+	for (int r = 0; r < NODES; r++)
+		blocks[r] = 1000;
+	assert_string_equal(chosen_of_blocks(blocks), "broadcast");
+	for (int r = 0; r < NODES; r++)
+		blocks[r] = r == 3 ? 1000 * NODES : 0;
+	assert_string_not_equal(chosen_of_blocks(blocks), "broadcast");
+}
+
 static void the_first_rule_that_holds_decides(void **state)
 {
 	static const char text[] =
@@ -164,9 +212,8 @@ static void mistakes_have_a_line_and_a_word(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_first_rule_that_holds_decides),
-		cmocka_unit_test(rates_choose_the_device),
-		cmocka_unit_test(costs_are_read),
+		cmocka_unit_test(the_first_rule_that_holds_decides), cmocka_unit_test(rates_choose_the_device),
+		cmocka_unit_test(a_long_block_goes_round),           cmocka_unit_test(costs_are_read),
 		cmocka_unit_test(mistakes_have_a_line_and_a_word),
 	};
 
