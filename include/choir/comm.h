@@ -56,6 +56,10 @@ typedef struct choir_bootstrap {
 	 * last gather, on the same thread, before the event is complete */
 	void (*end)(void *ctx);
 } choir_bootstrap;
+#define CHOIR_BOOTSTRAP_INIT                                                                                           \
+	{                                                                                                              \
+		sizeof(choir_bootstrap), 0, 1, NULL, NULL, NULL                                                        \
+	}
 
 /* choir_comm_create_local: a comm whose n_local ranks all live in this process, with devices[i] for rank i; ranks may
  * share a device.  comms_out[i] is rank i.  Does not wait for other processes.  A rank is taken to be driven by the
