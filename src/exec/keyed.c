@@ -194,8 +194,8 @@ static void take_off_unsaid(struct keyed *keyed, struct keyed_call *call)
 
 /* Note [no room for keys].  Where the table is full, a key that is not in it waits for room, and those behind it are
  * said if they are in it: one of these may be what other ranks wait for.  A new pass over the keys that wait begins
- * once a key has become complete; a drive looks at a few of them, so a rank that is thousands of calls ahead delays
- * nobody. */
+ * once a key has become complete; a drive looks at a few of them, so one of a rank that is thousands of calls ahead is
+ * short. */
 static bool begin_pass(struct keyed *keyed)
 {
 	uint64_t completed;

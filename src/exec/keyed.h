@@ -3,11 +3,12 @@
  *
  * Note [keyed calls].  Below this layer calls have one order on all ranks.  A keyed call is held back: its rank says
  * the key, and once all ranks have said it the key enters one order, by which every rank submits its held calls.  So a
- * key that a rank does not make holds up no other key.  On one node ranks say keys on the node's key board, and the
- * last of them to say one writes it into the order: two cache lines move, and no rank must be awake but those that
- * call.  Between nodes the rank that completes a key on its node tells rank 0 (WIRE_KEY), which orders the keys that
- * all nodes have said and tells the first rank of each node, which writes the node's order.  Only drivers do any of
- * this.  A key for which the board has no room is said later: Note [no room for keys] in keyed.c.
+ * key that a rank does not make holds up no other key, as long as the tables have room.  On one node ranks say keys on
+ * the node's key board, and the last of them to say one writes it into the order: two cache lines move, and no rank
+ * must be awake but those that call.  Between nodes the rank that completes a key on its node tells rank 0 (WIRE_KEY),
+ * which orders the keys that all nodes have said and tells the first rank of each node, which writes the node's order.
+ * Only drivers do any of this.  A key for which the board has no room is said later: Note [no room for keys] in
+ * keyed.c.
  *
  * A rank that waits for long asks the ranks of other nodes who has made the call, and names (keyed_check.c):
  *   those that have not made it;
