@@ -185,9 +185,12 @@ static void test_refused(void **state)
 			for (long k = 1; k < 12; k += 2) { /* 6 calls of n ranks have 12 n commands at the least, spread
 				                              over the ranks as it comes */
 				struct trial t = { .count = counts[i / 2], .with_event = i % 2, .refuses = true };
+				struct world world;
 
+				world_begin(&world, n, NULL); /* times copies, which may fail */
 				atomic_store(&until_refused, k);
-				world_run(n, NULL, calls, &t);
+				world_threads(&world, calls, &t);
+				world_end(&world);
 				atomic_store(&until_refused, 0);
 			}
 }
