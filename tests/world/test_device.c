@@ -361,8 +361,8 @@ static void test_memory_is_placed(void **state)
 	int expected;
 
 	(void)state;
+	devices_begin(&world, 3, 0); /* which places memory to time copies */
 	atomic_store(&placed, 0);
-	devices_begin(&world, 3, 0);
 	expected = world.device->facts.alone ? 0 : 3 * 2; /* scratch and a slot */
 	world_threads(&world, sums, NULL);
 	assert_int_equal(atomic_load(&placed), expected);
