@@ -148,6 +148,10 @@ choir_status dev_watch(cl_event event, void (*fn)(void *), void *ctx);
  * exec/device_wait.c). */
 choir_status dev_wait(cl_event *event_p);
 
+/* dev_ends_by: polls a command of the device until until_ns, once at least, and releases the event.  False: it failed
+ * or was not over by then. */
+bool dev_ends_by(const choir_device *device, cl_event event, int64_t until_ns);
+
 /* dev_marker: an event for all that was enqueued on the caller's queue so far, flushed. */
 choir_status dev_marker(cl_command_queue queue, cl_event *event_p);
 

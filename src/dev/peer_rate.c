@@ -17,19 +17,6 @@ struct link {
 	int64_t until_ns;
 };
 
-/* Has the command ended in time?  Takes the event. */
-static bool ends(const struct link *link, cl_event event)
-{
-	struct wait wait = { 0 };
-	bool done = false;
-	choir_status st;
-
-	while ((st = dev_poll(event, &done)) == CHOIR_SUCCESS && !done && wait_now_ns() < link->until_ns)
-		wait_command(&wait, dev_is_cpu(link->to));
-	clReleaseEvent(event);
-	return st == CHOIR_SUCCESS && done;
-}
-
 /* One copy, in us; 0: it failed, or was not over in time. */
 static double copy_us(const struct link *link)
 {
@@ -37,10 +24,12 @@ static double copy_us(const struct link *link)
 	cl_event event = NULL;
 	int64_t start;
 
-	if (dev_fill_zero(link->from, link->out_of, 0, BYTES, 4, &event) != CHOIR_SUCCESS || !ends(link, event))
+	if (dev_fill_zero(link->from, link->out_of, 0, BYTES, 4, &event) != CHOIR_SUCCESS ||
+	    !dev_ends_by(link->to, event, link->until_ns))
 		return 0;
 	start = wait_now_ns();
-	if (dev_copy(link->to, to, from, BYTES, &event) != CHOIR_SUCCESS || !ends(link, event))
+	if (dev_copy(link->to, to, from, BYTES, &event) != CHOIR_SUCCESS ||
+	    !dev_ends_by(link->to, event, link->until_ns))
 		return 0;
 	return (double)(wait_now_ns() - start) / 1000;
 }

@@ -4,6 +4,8 @@
  * complete event before its bytes are used. */
 #include "dev/dev.h"
 
+#include "base/wait.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,6 +39,18 @@ choir_status dev_wait(cl_event *event_p)
 	cl_int rc = clWaitForEvents(1, &event);
 	clReleaseEvent(event);
 	return rc == CL_SUCCESS ? CHOIR_SUCCESS : error_cl("clWaitForEvents", rc);
+}
+
+bool dev_ends_by(const choir_device *device, cl_event event, int64_t until_ns)
+{
+	struct wait wait = { 0 };
+	bool done = false;
+	choir_status st;
+
+	while ((st = dev_poll(event, &done)) == CHOIR_SUCCESS && !done && wait_now_ns() < until_ns)
+		wait_command(&wait, dev_is_cpu(device));
+	clReleaseEvent(event);
+	return st == CHOIR_SUCCESS && done;
 }
 
 struct watch {

@@ -213,21 +213,13 @@ static bool trial_make(struct trial *t, choir_device *device)
 /* The time of one gather; INT64_MAX if it failed or is not over by then. */
 static int64_t trial_ns(const struct trial *t, bool copies, int64_t until_ns)
 {
-	int64_t start = wait_now_ns(), now = start;
-	struct wait wait = { 0 };
+	int64_t start = wait_now_ns();
 	cl_event event = NULL;
-	bool done = false;
-	choir_status st = gathered_move_start(&t->move, copies, &event);
 
-	while (st == CHOIR_SUCCESS && !done && now < until_ns) {
-		st = dev_poll(event, &done);
-		now = wait_now_ns();
-		if (!done)
-			wait_command(&wait, dev_is_cpu(t->move.device));
-	}
-	if (event != NULL)
-		clReleaseEvent(event);
-	return done ? now - start : INT64_MAX;
+	if (gathered_move_start(&t->move, copies, &event) != CHOIR_SUCCESS ||
+	    !dev_ends_by(t->move.device, event, until_ns))
+		return INT64_MAX;
+	return wait_now_ns() - start;
 }
 
 /* The first of each, for which a CPU's runtime compiles the kernel once more, do not count and have until until_ns. The
