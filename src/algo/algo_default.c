@@ -17,13 +17,16 @@
 #define DIRECT_BYTES (2 * 1024)
 /* Among more ranks the second wait is the lesser cost earlier: Note [many ranks]. */
 #define FEW_RANKS        8
-#define PREFIX_FEW_RANKS 4 /* of exscan */
+#define EXSCAN_FEW_RANKS 4
 /* In all ranks' inputs: from so many on, many ranks do not each read them all out of the slots. */
 #define DIRECT_TOTAL_BYTES (FEW_RANKS * DIRECT_BYTES)
-/* From so many bytes and ranks on pieces passed along all ranks outrun slots, where the last rank reads all inputs. */
-#define PREFIX_CHAIN_BYTES      (4 * 1024 * 1024)
-#define PREFIX_CHAIN_BYTES_MANY (3 * 1024 * 1024) /* among more than FEW_RANKS */
-#define PREFIX_CHAIN_RANKS      4
+/* From so many bytes and ranks on pieces passed along all ranks outrun slots, where the last rank reads all inputs: a
+ * scan from 2 MB on, an exscan from 2.5 (among 4 and 5 ranks from 4 and 3). */
+#define PREFIX_CHAIN_BYTES (5 * 512 * 1024)
+#define PREFIX_CHAIN_RANKS 3
+/* The streams of an alltoall in slots have a gap where the number of ranks is odd, among three of half of their bytes:
+ * longer blocks go as messages. */
+#define ALLTOALL_OF_THREE_BYTES (512 * 1024)
 /* Of device_least, where no rates were measured. */
 #define DEVICE_BYTES (128 * 1024)
 /* The same of LIST_BYTES for each buffer of a list. */
@@ -79,7 +82,7 @@ static uint64_t direct_least(const struct algo_in *in)
 	case COLLECTIVE_SCAN:
 		return few ? DIRECT_BYTES : 3 * DIRECT_BYTES / 2;
 	case COLLECTIVE_EXSCAN: /* its direct plan copies every prefix besides */
-		return n <= PREFIX_FEW_RANKS ? DIRECT_BYTES : 3 * DIRECT_BYTES;
+		return n <= EXSCAN_FEW_RANKS ? DIRECT_BYTES : 3 * DIRECT_BYTES;
 	default:
 		return few ? DIRECT_BYTES : 2 * DIRECT_BYTES;
 	}
@@ -95,10 +98,13 @@ static bool gathers_in_slots(const struct algo_in *in)
 
 static bool chains_prefix(const struct algo_in *in)
 {
-	uint64_t least = in->layout->n > FEW_RANKS ? PREFIX_CHAIN_BYTES_MANY : PREFIX_CHAIN_BYTES;
-
 	return collective_has(in->collective, TRAIT_PREFIX) && in->layout->n >= PREFIX_CHAIN_RANKS &&
-	       in->bytes >= least;
+	       in->bytes >= PREFIX_CHAIN_BYTES;
+}
+
+static bool has_long_gaps(const struct algo_in *in)
+{
+	return in->collective == COLLECTIVE_ALLTOALL && in->layout->n == 3 && in->bytes >= ALLTOALL_OF_THREE_BYTES;
 }
 
 /* The choices on one node that depend on the bytes; NULL = the table's order decides. */
@@ -119,6 +125,8 @@ static const struct algorithm *default_node(const struct algo_in *in)
 		return algo_find(in->collective, "chain");
 	if (in->device_bytes && in->bytes >= device_least(in))
 		return algo_find(in->collective, "device");
+	if (has_long_gaps(in))
+		return algo_find(in->collective, "pairwise");
 	if (in->collective == COLLECTIVE_ALLREDUCE || in->collective == COLLECTIVE_REDUCE)
 		return algo_find(in->collective, is_short ? "oneshot" : long_name);
 	return NULL;

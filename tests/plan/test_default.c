@@ -100,10 +100,10 @@ static choir_plan_options options_of(const char *collective, int ranks, int per_
 
 static void choices_are_near_the_best(void **state)
 {
-	static const int layouts[][2] = { { 1, 2 }, { 1, 4 }, { 1, 8 }, { 1, 16 }, { 1, 32 }, { 2, 1 },  { 3, 1 },
-		                          { 4, 1 }, { 5, 1 }, { 6, 1 }, { 8, 1 },  { 12, 1 }, { 16, 1 }, { 2, 2 },
-		                          { 2, 3 }, { 2, 8 }, { 3, 2 }, { 4, 4 },  { 16, 4 } };
-	static const size_t sizes[] = { 4, 512, 1024, 4096, 8192, 16384, 65536, 262144, LONG_BYTES, 16777216 };
+	static const int layouts[][2] = { { 1, 2 }, { 1, 3 }, { 1, 4 }, { 1, 8 }, { 1, 16 }, { 1, 32 }, { 2, 1 },
+		                          { 3, 1 }, { 4, 1 }, { 5, 1 }, { 6, 1 }, { 8, 1 },  { 12, 1 }, { 16, 1 },
+		                          { 2, 2 }, { 2, 3 }, { 2, 8 }, { 3, 2 }, { 4, 4 },  { 16, 4 } };
+	static const size_t sizes[] = { 4, 512, 1024, 4096, 8192, 16384, 65536, 262144, LONG_BYTES, 4000000, 16777216 };
 	unsigned n_bad = 0;
 
 	(void)state;
