@@ -4,6 +4,7 @@
 #include "plan.h"
 
 #include "lib/number.h"
+#include "lib/progress.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -11,39 +12,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
-enum { LINE_S = 3 }; /* between two lines of progress where standard error is no terminal */
-
-/* On standard error: a terminal shows one line that each prediction replaces, a file gets a line every LINE_S
- * seconds. */
 static void show_progress(const choir_plan_options *options)
 {
-	static struct timespec last;
-	struct timespec now;
 	char bytes[24];
 
 	plan_print_bytes(options->bytes, bytes);
-	if (isatty(STDERR_FILENO)) {
-		fprintf(stderr, "\r%d rank%s, %s: %s\033[K", options->ranks, number_plural(options->ranks), bytes,
-		        options->algorithm);
-		return;
-	}
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	if (last.tv_sec == 0)
-		last = now;
-	if (now.tv_sec - last.tv_sec < LINE_S)
-		return;
-	fprintf(stderr, "choir-plan: at %d rank%s, %s, %s\n", options->ranks, number_plural(options->ranks), bytes,
-	        options->algorithm);
-	last = now;
-}
-
-static void clear_progress(void)
-{
-	if (isatty(STDERR_FILENO))
-		fprintf(stderr, "\r\033[K");
+	progress_show("choir-plan: at %d rank%s, %s, %s", options->ranks, number_plural(options->ranks), bytes,
+	              options->algorithm);
 }
 
 /* The time by algorithm `name`; false: it cannot do this call. */
@@ -196,7 +172,7 @@ int plan_compare(const struct args *args)
 	for (int i = 0; i < args->n_ranks; i++) {
 		json_t *rows = rows_of(args, args->ranks[i], &st);
 
-		clear_progress();
+		progress_clear();
 		if (rows == NULL)
 			break;
 		if (!args->json)

@@ -12,8 +12,8 @@
 #include "measure.h"
 
 #include "bench/ranks/clock.h"
-#include "bench/ranks/progress.h"
 #include "bench/ranks/watchdog.h"
+#include "lib/progress.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -130,7 +130,8 @@ static void all_turns(const struct measure_plan *plan, struct contender *const *
 	for (int done = 0; done < plan->iterations; done += a_turn) {
 		int now = plan->iterations - done < a_turn ? plan->iterations - done : a_turn;
 
-		progress_show(plan->world, plan->label, done, plan->iterations);
+		if (plan->world->rank == 0)
+			progress_show("%s: %d of %d", plan->label, done, plan->iterations);
 		for (int k = 0; k < n; k++)
 			one_turn(plan, contenders[k], batch[k], series[k].us + done, now);
 		for (int k = 0; k < plan->n_ours; k++)
@@ -165,5 +166,6 @@ void measure(const struct measure_plan *plan, struct contender *const *contender
 		world_max(plan->world, &series[k].first_us, 1);
 		add_up_wrong(plan->world, &series[k]);
 	}
-	progress_clear(plan->world);
+	if (plan->world->rank == 0)
+		progress_clear();
 }
