@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Thousands of calls in flight: a driver looks at those that can move, not at the others, a call allocates no
- * more than it needs to wait, and calls that overtake others still end. */
+/* Thousands of calls in flight: a driver looks at those that can move, not at the others, and a call allocates no more
+ * than it needs to wait. */
 #include "base/wait.h"
 #include "exec/check.h"
 #include "exec/engine.h"
 #include "exec/liveness.h"
-#include "exec/steps.h"
 #include "world/gate.h"
 
 #include <choir/pairs.h>
-#include <limits.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <cmocka.h>
 
@@ -23,9 +20,7 @@ enum {
 	MOST_LOOKS = 2 * 16 + COMM_LANES,
 	MOST_CHECKED = 1024 + MOST_LOOKS, /* of the slow check */
 	CALL_ALLOCATIONS = 3,             /* event and run; what was prepared, where another thread drives */
-	OTHER_ALLOCATIONS = 512,          /* of a comm that begins */
-	OVERTAKEN = 40,
-	TURNS = 64 /* of STEP_PIECE_BYTES */
+	OTHER_ALLOCATIONS = 512           /* of a comm that begins */
 };
 
 #define STARTED_NS INT64_C(20000000000)
@@ -57,35 +52,19 @@ void *__wrap_realloc(void *ptr, size_t bytes)
 	return __real_realloc(ptr, bytes);
 }
 
-/* Looks at runs in one drive of an engine: here, and the most of any thread; those of all threads that moved a run, and
- * of these the ones at a run that is not eligible. */
+/* Looks at runs in one drive of an engine: here, and the most of any thread. */
 static _Thread_local int looks;
-static _Thread_local bool in_queued;
-static _Atomic int most_looks, all_moves, queued_moves;
+static _Atomic int most_looks;
 
 bool __real_run_advance(struct run *run);
 bool __wrap_run_advance(struct run *run);
 bool __real_engine_drive(struct choir_comm *comm, bool messages, struct due_job *due_p);
 bool __wrap_engine_drive(struct choir_comm *comm, bool messages, struct due_job *due_p);
 
-void __real_flight_advance_queued(struct flight *flight, size_t queue, bool (*advance)(struct run *run));
-void __wrap_flight_advance_queued(struct flight *flight, size_t queue, bool (*advance)(struct run *run));
-
 bool __wrap_run_advance(struct run *run)
 {
-	bool moved = __real_run_advance(run);
-
 	looks++;
-	atomic_fetch_add(&all_moves, moved);
-	atomic_fetch_add(&queued_moves, in_queued && moved);
-	return moved;
-}
-
-void __wrap_flight_advance_queued(struct flight *flight, size_t queue, bool (*advance)(struct run *run))
-{
-	in_queued = true;
-	__real_flight_advance_queued(flight, queue, advance);
-	in_queued = false;
+	return __real_run_advance(run);
 }
 
 bool __wrap_engine_drive(struct choir_comm *comm, bool messages, struct due_job *due_p)
@@ -330,6 +309,7 @@ static void test_sums(void **state)
 	(void)state;
 	run_counted(many_sums);
 }
+
 static void test_messages(void **state)
 {
 	(void)state;
@@ -342,181 +322,11 @@ static void test_check(void **state)
 	line_up_layouts(2, check_many);
 }
 
-/* A sum of ones of each of two ranks, from and to these addresses. */
-static void sum_comes_out(struct world *world, int rank, choir_comm *comm, int *from, choir_buffer to, const int *at)
-{
-	choir_event *event = NULL;
-
-	*from = 1;
-	if (OK(choir_allreduce(comm, choir_host(from), to, 1, CHOIR_I32, CHOIR_OP_SUM, NULL, &event)))
-		OK(choir_event_wait(event, -1));
-	CHECK(*at == 2);
-	choir_event_release(event);
-}
-
-/* Each call is like the one before it but for its addresses: they are checked all the same. */
-static void at_other_addresses(struct world *world, int rank, choir_comm *comm, void *arg)
-{
-	int from[8] = { 0 }, to[8] = { 0 };
-	choir_buffer beyond = choir_host(&to[6]);
-	choir_event *event;
-
-	(void)arg;
-	beyond.offset_bytes = SIZE_MAX - 1;
-	for (int i = 0; i < 4; i++)
-		sum_comes_out(world, rank, comm, &from[i], choir_host(&to[i]), &to[i]);
-	SAYS(choir_allreduce(comm, choir_host((char *)from + 1), choir_host(&to[4]), 1, CHOIR_I32, CHOIR_OP_SUM, NULL,
-	                     &event),
-	     CHOIR_ARGUMENT, "send|multiple");
-	SAYS(choir_allreduce(comm, choir_host(&from[4]), choir_host((char *)to + 2), 1, CHOIR_I32, CHOIR_OP_SUM, NULL,
-	                     &event),
-	     CHOIR_ARGUMENT, "recv|multiple");
-	SAYS(choir_allreduce(comm, choir_host(NULL), choir_host(&to[4]), 1, CHOIR_I32, CHOIR_OP_SUM, NULL, &event),
-	     CHOIR_ARGUMENT, "send");
-	SAYS(choir_allreduce(comm, choir_host(&from[4]), beyond, 1, CHOIR_I32, CHOIR_OP_SUM, NULL, &event),
-	     CHOIR_ARGUMENT, "recv|address space");
-	sum_comes_out(world, rank, comm, &from[5], choir_host(&from[5]), &from[5]); /* in place */
-	sum_comes_out(world, rank, comm, &from[6], choir_host(&to[6]), &to[6]);
-	CHECK(to[4] == 0 && to[5] == 0 && to[7] == 0);
-}
-
-/* Those of two elements that overlap by one. */
-static void overlap(struct world *world, int rank, choir_comm *comm, void *arg)
-{
-	int n[8] = { 1, 1, 0, 0, 1, 1, 0, 0 };
-	choir_event *event;
-
-	(void)arg;
-	OK(choir_allreduce(comm, choir_host(&n[0]), choir_host(&n[2]), 2, CHOIR_I32, CHOIR_OP_SUM, NULL, &event));
-	OK(choir_event_wait(event, -1));
-	choir_event_release(event);
-	SAYS(choir_allreduce(comm, choir_host(&n[4]), choir_host(&n[5]), 2, CHOIR_I32, CHOIR_OP_SUM, NULL, &event),
-	     CHOIR_ARGUMENT, "overlap");
-	SAYS(choir_allreduce(comm, choir_host(&n[5]), choir_host(&n[4]), 2, CHOIR_I32, CHOIR_OP_SUM, NULL, &event),
-	     CHOIR_ARGUMENT, "overlap");
-	CHECK(n[2] == 2 && n[3] == 2 && n[4] == 1 && n[5] == 1 && n[6] == 0);
-}
-
-static void test_addresses(void **state)
-{
-	(void)state;
-	line_up_layouts(2, at_other_addresses);
-	line_up_layouts(2, overlap);
-}
-
-/* The last of many sends, of so many bytes, waits for nothing, those before it for a gate that opens when the last one
- * has come. */
-static void overtake(struct world *world, int rank, choir_comm *comm, size_t bytes)
-{
-	choir_event *events[OVERTAKEN + 1];
-	unsigned char numbers[OVERTAKEN] = { 0 }, *last = calloc(bytes, 1);
-	cl_event gate = gate_make(choir_device_context(world->device));
-	choir_call call = CHOIR_CALL_INIT;
-
-	call.cl_deps = &gate;
-	if (rank == 0)
-		memset(last, 7, bytes);
-	for (int k = 0; k <= OVERTAKEN; k++) {
-		choir_buffer buffer = choir_host(k < OVERTAKEN ? &numbers[k] : last);
-		size_t count = k < OVERTAKEN ? 1 : bytes;
-
-		call.n_cl_deps = k < OVERTAKEN;
-		if (rank == 0 && k < OVERTAKEN)
-			numbers[k] = (unsigned char)(k + 1);
-		if (rank == 0)
-			OK(choir_send(comm, buffer, count, CHOIR_U8, 1, &call, &events[k]));
-		else
-			OK(choir_recv(comm, buffer, count, CHOIR_U8, 0, NULL, &events[k]));
-	}
-	OK(choir_event_wait(events[OVERTAKEN], 10000));
-	line_up();
-	gate_open(gate, CL_COMPLETE);
-	for (int k = 0; k <= OVERTAKEN; k++) {
-		OK(choir_event_wait(events[k], -1));
-		CHECK(k == OVERTAKEN || numbers[k] == k + 1);
-		choir_event_release(events[k]);
-	}
-	for (size_t i = 0; i < bytes; i++)
-		CHECK(last[i] == 7);
-	clReleaseEvent(gate);
-	free(last);
-}
-
-static void overtake_short(struct world *world, int rank, choir_comm *comm, void *arg)
-{
-	(void)arg;
-	overtake(world, rank, comm, 1);
-}
-
-static void overtake_long(struct world *world, int rank, choir_comm *comm, void *arg)
-{
-	(void)arg;
-	overtake(world, rank, comm, (size_t)TURNS * STEP_PIECE_BYTES);
-}
-
-/* The slow check gets a long one going, which then does not wait for a slow check for each of its pieces. */
-static void test_overtake(void **state)
-{
-	(void)state;
-	line_up_layouts(2, overtake_short);
-	for (int per_node = 0; per_node < 2; per_node++) {
-		atomic_store(&queued_moves, 0);
-		line_up_run(2, per_node, 60000, overtake_long, NULL);
-		assert_in_range(atomic_load(&queued_moves), 1, TURNS); /* those of the others are among them */
-	}
-}
-
-/* A call of many bytes, whose peer is never late, goes on in as many steps: between two others have their turn.  So a
- * sendrecv beside a recv that waits for what is sent after it. */
-static void take_turns(struct world *world, int rank, choir_comm *comm, void *arg)
-{
-	enum { BYTES = TURNS * STEP_PIECE_BYTES };
-	unsigned char *send = malloc(BYTES), *recv = calloc(BYTES, 1), late = 0;
-	choir_event *event = NULL, *waits = NULL;
-	int n = choir_comm_size(comm), peer = n - 1 - rank;
-	choir_call tagged = CHOIR_CALL_INIT;
-
-	(void)arg;
-	tagged.tag = 9;
-	memset(send, rank + 1, BYTES);
-	if (n == 1) {
-		OK(choir_allreduce(comm, choir_host(send), choir_host(recv), BYTES, CHOIR_U8, CHOIR_OP_SUM, NULL,
-		                   &event));
-	} else {
-		OK(choir_recv(comm, choir_host(&late), 1, CHOIR_U8, peer, &tagged, &waits));
-		OK(choir_sendrecv(comm, choir_host(send), BYTES, peer, choir_host(recv), BYTES, peer, CHOIR_U8, NULL,
-		                  &event));
-	}
-	OK(choir_event_wait(event, -1));
-	choir_event_release(event);
-	for (size_t i = 0; i < BYTES; i++)
-		CHECK(recv[i] == peer + 1);
-	if (n == 2) {
-		OK(choir_send(comm, choir_host(send), 1, CHOIR_U8, peer, &tagged, NULL));
-		OK(choir_event_wait(waits, -1));
-		CHECK(late == peer + 1);
-	}
-	choir_event_release(waits);
-	free(send);
-	free(recv);
-}
-
-static void test_turns(void **state)
-{
-	(void)state;
-	for (int n = 1; n <= 2; n++) {
-		atomic_store(&all_moves, 0);
-		line_up_run(n, n, 30000, take_turns, NULL);
-		assert_in_range(atomic_load(&all_moves), n * TURNS / 2, INT_MAX);
-	}
-}
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_sums),     cmocka_unit_test(test_messages),
-		                            cmocka_unit_test(test_check),    cmocka_unit_test(test_addresses),
-		                            cmocka_unit_test(test_overtake), cmocka_unit_test(test_turns),
-		                            cmocka_unit_test(test_idle),     cmocka_unit_test(test_alone) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_sums), cmocka_unit_test(test_messages),
+		                            cmocka_unit_test(test_check), cmocka_unit_test(test_idle),
+		                            cmocka_unit_test(test_alone) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();
