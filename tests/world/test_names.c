@@ -3,6 +3,7 @@
 #include "base/wait.h"
 #include "exec/engine.h"
 #include "world/gate.h"
+#include "world/named_calls.h"
 
 #include <choir/topk.h>
 #include <pthread.h>
@@ -15,7 +16,7 @@
 
 #include <cmocka.h>
 
-enum { COUNT = 100, DEADLINE_MS = 200, SPARSE_MS = 600, FAR_SPARSE_MS = 2000, WARN_MS = 50 };
+enum { DEADLINE_MS = 200, SPARSE_MS = 600, FAR_SPARSE_MS = 2000, WARN_MS = 50 };
 
 static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
 static char logged[4096];
@@ -39,154 +40,14 @@ static bool log_names_the_call(void)
 	return does;
 }
 
-struct buffers {
-	int32_t in[2 * COUNT], out[2 * COUNT];
-	float values[2 * COUNT], sums[4 * COUNT];
-	size_t n_ind, n_val;
-};
-
-typedef choir_status (*call_fn)(choir_comm *comm, struct buffers *b, const choir_call *call, choir_event **event_p);
-
-static choir_status allreduce(choir_comm *comm, struct buffers *b, const choir_call *call, choir_event **event_p)
-{
-	return choir_allreduce(comm, choir_host(b->in), choir_host(b->out), COUNT, CHOIR_I32, CHOIR_OP_SUM, call,
-	                       event_p);
-}
-
-static choir_status allgatherv(choir_comm *comm, struct buffers *b, const choir_call *call, choir_event **event_p)
-{
-	static const size_t counts[] = { 60, 40 }, at[] = { 0, 60 };
-
-	return choir_allgatherv(comm, choir_host(b->in), counts[choir_comm_rank(comm)], choir_host(b->out), counts, at,
-	                        CHOIR_I32, call, event_p);
-}
-
-static choir_status alltoallv(choir_comm *comm, struct buffers *b, const choir_call *call, choir_event **event_p)
-{
-	static const size_t counts[] = { 50, 50 }, at[] = { 0, 50 };
-
-	return choir_alltoallv(comm, choir_host(b->in), counts, at, choir_host(b->out), counts, at, CHOIR_I32, call,
-	                       event_p);
-}
-
-static choir_status list(choir_comm *comm, struct buffers *b, const choir_call *call, choir_event **event_p)
-{
-	choir_tensor tensors[2] = { { choir_host(b->in), choir_host(b->out), COUNT, CHOIR_I32 },
-		                    { choir_host(b->values), choir_host(b->sums), COUNT, CHOIR_F32 } };
-
-	return choir_allreduce_multi(comm, tensors, 2, CHOIR_OP_SUM, call, event_p);
-}
-
-static choir_status recv(choir_comm *comm, struct buffers *b, const choir_call *call, choir_event **event_p)
-{
-	return choir_recv(comm, choir_host(b->out), COUNT, CHOIR_I32, 1 - choir_comm_rank(comm), call, event_p);
-}
-
-static choir_status sendrecv(choir_comm *comm, struct buffers *b, const choir_call *call, choir_event **event_p)
-{
-	int other = 1 - choir_comm_rank(comm);
-
-	return choir_sendrecv(comm, choir_host(b->in), COUNT, other, choir_host(b->out), COUNT, other, CHOIR_I32, call,
-	                      event_p);
-}
-
-static choir_status sparse(choir_comm *comm, struct buffers *b, const choir_call *call, choir_event **event_p)
-{
-	for (int i = 0; i < COUNT; i++)
-		b->in[i] = i;
-	b->n_ind = b->n_val = 2 * COUNT;
-	return choir_sparse_allreduce(comm, choir_host(b->in), COUNT, choir_host(b->values), COUNT, choir_host(b->out),
-	                              &b->n_ind, choir_host(b->sums), &b->n_val, CHOIR_I32, CHOIR_F32, CHOIR_OP_SUM,
-	                              NULL, call, event_p);
-}
-
-/* Rank 0 waits for the root. */
-static choir_status broadcast_list(choir_comm *comm, struct buffers *b, const choir_call *call, choir_event **event_p)
-{
-	choir_tensor tensors[2] = { { choir_host(b->in), choir_host(b->out), COUNT, CHOIR_I32 },
-		                    { choir_host(b->values), choir_host(b->sums), COUNT, CHOIR_F32 } };
-
-	return choir_broadcast_multi(comm, tensors, 2, 1, call, event_p);
-}
-
-static choir_status allgather_list(choir_comm *comm, struct buffers *b, const choir_call *call, choir_event **event_p)
-{
-	choir_tensor tensors[2] = { { choir_host(b->in), choir_host(b->out), COUNT, CHOIR_I32 },
-		                    { choir_host(b->values), choir_host(b->sums), COUNT, CHOIR_F32 } };
-
-	return choir_allgather_multi(comm, tensors, 2, call, event_p);
-}
-
-/* The request has the name, its start has none. */
-static choir_status start_kept(choir_status made, choir_request *request, choir_event **event_p)
-{
-	if (made != CHOIR_SUCCESS)
-		return made;
-	made = choir_start(request, NULL, event_p);
-	choir_request_free(request);
-	return made;
-}
-
-static choir_status kept(choir_comm *comm, struct buffers *b, const choir_call *call, choir_event **event_p)
-{
-	choir_request *request = NULL;
-	choir_status made = choir_allreduce_init(comm, choir_host(b->in), choir_host(b->out), COUNT, CHOIR_I32,
-	                                         CHOIR_OP_SUM, call, &request);
-
-	return start_kept(made, request, event_p);
-}
-
-static choir_status kept_sparse(choir_comm *comm, struct buffers *b, const choir_call *call, choir_event **event_p)
-{
-	choir_request *request = NULL;
-	choir_status made;
-
-	for (int i = 0; i < COUNT; i++)
-		b->in[i] = i;
-	b->n_ind = b->n_val = 2 * COUNT;
-	made = choir_sparse_allreduce_init(comm, choir_host(b->in), COUNT, choir_host(b->values), COUNT,
-	                                   choir_host(b->out), &b->n_ind, choir_host(b->sums), &b->n_val, CHOIR_I32,
-	                                   CHOIR_F32, CHOIR_OP_SUM, NULL, call, &request);
-	return start_kept(made, request, event_p);
-}
-
-static choir_status topk(choir_comm *comm, struct buffers *b, const choir_call *call, choir_event **event_p)
-{
-	choir_topk_config config = CHOIR_TOPK_CONFIG_INIT;
-	choir_topk_out out = CHOIR_TOPK_OUT_INIT;
-	choir_topk_state *state = NULL;
-	choir_status st;
-
-	config.count = COUNT;
-	config.k = 10;
-	out.dense = choir_host(b->sums);
-	st = choir_topk_create(comm, &config, &state);
-	if (st == CHOIR_SUCCESS)
-		st = choir_topk_allreduce(state, choir_host(b->values), &out, call, event_p);
-	choir_topk_destroy(state);
-	return st;
-}
-
-static const call_fn calls[] = { allreduce, allgatherv,     alltoallv,      list, recv,        sendrecv,
-	                         sparse,    broadcast_list, allgather_list, kept, kept_sparse, topk };
-enum { N_CALLS = sizeof calls / sizeof *calls };
-
-static choir_call named(void)
-{
-	choir_call call = CHOIR_CALL_INIT;
-
-	call.name = "gradients";
-	return call;
-}
-
 /* On a GPU a sparse call builds kernels, which takes longer than the deadline below: it finds them built. */
 static void build_kernels(struct world *world, int rank, choir_comm *comm, void *unused)
 {
-	struct buffers *b = calloc(1, sizeof *b);
+	struct named_buffers *b = calloc(1, sizeof *b);
 
 	(void)unused;
-	OK(sparse(comm, b, NULL, NULL));
-	OK(topk(comm, b, NULL, NULL));
+	OK(named_sparse(comm, b, NULL, NULL));
+	OK(named_topk(comm, b, NULL, NULL));
 	free(b);
 }
 
@@ -202,13 +63,13 @@ static bool log_names_the_call_soon(void)
 /* Rank 1 makes its call when the log has warned of it. */
 static void warns(struct world *world, int rank, choir_comm *comm, void *arg)
 {
-	struct buffers *b = calloc(1, sizeof *b);
+	struct named_buffers *b = calloc(1, sizeof *b);
 	choir_call call = named();
-	call_fn fn = *(call_fn *)arg;
+	named_call_fn *fn = *(named_call_fn **)arg;
 
 	CHECK(rank == 0 || log_names_the_call_soon());
-	if (rank == 1 && fn == recv)
-		OK(choir_send(comm, choir_host(b->in), COUNT, CHOIR_I32, 0, NULL, NULL));
+	if (rank == 1 && fn == named_recv)
+		OK(choir_send(comm, choir_host(b->in), NAMED_COUNT, CHOIR_I32, 0, NULL, NULL));
 	else
 		OK(fn(comm, b, &call, NULL));
 	free(b);
@@ -217,18 +78,19 @@ static void warns(struct world *world, int rank, choir_comm *comm, void *arg)
 /* Rank 1 makes no call: rank 0's ends by its deadline. */
 static void late(struct world *world, int rank, choir_comm *comm, void *arg)
 {
-	struct buffers *b = calloc(1, sizeof *b);
+	struct named_buffers *b = calloc(1, sizeof *b);
 	choir_call call = named();
 
 	if (rank == 0)
-		SAYS((*(call_fn *)arg)(comm, b, &call, NULL), CHOIR_TIMEOUT, "#|'gradients' (|rank 0|waits for rank 1");
+		SAYS((*(named_call_fn **)arg)(comm, b, &call, NULL), CHOIR_TIMEOUT,
+		     "#|'gradients' (|rank 0|waits for rank 1");
 	free(b);
 }
 
 /* A sparse call has work to do before it waits for rank 1, which takes many commands on a GPU. */
-static int64_t deadline_of(call_fn fn)
+static int64_t deadline_of(named_call_fn *fn)
 {
-	if (fn != sparse && fn != kept_sparse && fn != topk)
+	if (fn != named_sparse && fn != named_kept_sparse && fn != named_topk)
 		return DEADLINE_MS;
 	return choir_device_class(world_device()) == CHOIR_CLASS_STAGE ? FAR_SPARSE_MS : SPARSE_MS;
 }
@@ -238,9 +100,9 @@ static void test_late(void **state)
 	(void)state;
 	world_run(2, NULL, build_kernels, NULL);
 	for (int per_node = 0; per_node <= 1; per_node++)
-		for (int i = 0; i < N_CALLS; i++) {
+		for (int i = 0; i < N_NAMED_CALLS; i++) {
 			choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
-			call_fn fn = calls[i];
+			named_call_fn *fn = named_calls[i];
 
 			config.ranks_per_node = per_node;
 			config.deadline_ms = 60000;
@@ -261,15 +123,15 @@ static void test_late(void **state)
 /* The ranks' calls differ: the sentence has the name of the one that it is told to. */
 static void differ(struct world *world, int rank, choir_comm *comm, void *arg)
 {
-	struct buffers *b = calloc(1, sizeof *b);
+	struct named_buffers *b = calloc(1, sizeof *b);
 	choir_call call = named();
 
 	(void)arg;
 	if (rank == 0)
-		IS(allreduce(comm, b, &call, NULL), CHOIR_MISMATCH);
+		IS(named_allreduce(comm, b, &call, NULL), CHOIR_MISMATCH);
 	else
-		IS(choir_allreduce(comm, choir_host(b->in), choir_host(b->out), COUNT - 1, CHOIR_I32, CHOIR_OP_SUM,
-		                   &call, NULL),
+		IS(choir_allreduce(comm, choir_host(b->in), choir_host(b->out), NAMED_COUNT - 1, CHOIR_I32,
+		                   CHOIR_OP_SUM, &call, NULL),
 		   CHOIR_MISMATCH);
 	CHECK(says(choir_last_error(), "'gradients' (|rank 0 calls|rank 1 calls|100 x i32|99 x i32"));
 	free(b);
@@ -283,14 +145,14 @@ static void test_mismatch(void **state)
 }
 
 /* Of top-k: no place for a result, and no gradient. */
-static void refuse_topk(struct world *world, int rank, choir_comm *comm, struct buffers *b)
+static void refuse_topk(struct world *world, int rank, choir_comm *comm, struct named_buffers *b)
 {
 	choir_topk_config config = CHOIR_TOPK_CONFIG_INIT;
 	choir_topk_out out = CHOIR_TOPK_OUT_INIT;
 	choir_topk_state *state = NULL;
 	choir_call call = named();
 
-	config.count = COUNT;
+	config.count = NAMED_COUNT;
 	if (!OK(choir_topk_create(comm, &config, &state)))
 		return;
 	SAYS(choir_topk_allreduce(state, choir_host(b->values), &out, &call, NULL), CHOIR_ARGUMENT, "'gradients'");
@@ -300,10 +162,10 @@ static void refuse_topk(struct world *world, int rank, choir_comm *comm, struct 
 }
 
 /* Of a list that is kept: no buffer; and a start with an option, which belongs to the init. */
-static void refuse_kept(struct world *world, int rank, choir_comm *comm, struct buffers *b)
+static void refuse_kept(struct world *world, int rank, choir_comm *comm, struct named_buffers *b)
 {
-	choir_tensor tensors[2] = { { choir_host(b->in), choir_host(b->out), COUNT, CHOIR_I32 },
-		                    { choir_host(NULL), choir_host(b->sums), COUNT, CHOIR_F32 } };
+	choir_tensor tensors[2] = { { choir_host(b->in), choir_host(b->out), NAMED_COUNT, CHOIR_I32 },
+		                    { choir_host(NULL), choir_host(b->sums), NAMED_COUNT, CHOIR_F32 } };
 	choir_call call = named(), start = CHOIR_CALL_INIT;
 	choir_request *request = NULL;
 
@@ -320,22 +182,24 @@ static void refuse_kept(struct world *world, int rank, choir_comm *comm, struct 
 /* Wrong arguments, and an event's error. */
 static void refused(struct world *world, int rank, choir_comm *comm, void *arg)
 {
-	struct buffers *b = calloc(1, sizeof *b);
+	struct named_buffers *b = calloc(1, sizeof *b);
 	choir_call call = named();
 	choir_event *event;
 
 	(void)arg;
-	SAYS(choir_allreduce(comm, choir_host(NULL), choir_host(b->out), COUNT, CHOIR_I32, CHOIR_OP_SUM, &call, NULL),
+	SAYS(choir_allreduce(comm, choir_host(NULL), choir_host(b->out), NAMED_COUNT, CHOIR_I32, CHOIR_OP_SUM, &call,
+	                     NULL),
 	     CHOIR_ARGUMENT, "'gradients'");
-	SAYS(choir_sparse_allreduce(comm, choir_host(b->in), COUNT, choir_host(b->values), COUNT + 1,
+	SAYS(choir_sparse_allreduce(comm, choir_host(b->in), NAMED_COUNT, choir_host(b->values), NAMED_COUNT + 1,
 	                            choir_host(b->out), &b->n_ind, choir_host(b->sums), &b->n_val, CHOIR_I32, CHOIR_F32,
 	                            CHOIR_OP_SUM, NULL, &call, NULL),
 	     CHOIR_ARGUMENT, "'gradients'");
-	SAYS(choir_recv(comm, choir_host(b->out), COUNT, CHOIR_I32, 7, &call, NULL), CHOIR_ARGUMENT, "'gradients'");
+	SAYS(choir_recv(comm, choir_host(b->out), NAMED_COUNT, CHOIR_I32, 7, &call, NULL), CHOIR_ARGUMENT,
+	     "'gradients'");
 	refuse_topk(world, rank, comm, b);
 	refuse_kept(world, rank, comm, b);
 	line_up(); /* the comm fails when both have been refused */
-	if (rank == 0 && OK(allreduce(comm, b, &call, &event))) {
+	if (rank == 0 && OK(named_allreduce(comm, b, &call, &event))) {
 		IS(choir_event_wait(event, -1), CHOIR_TIMEOUT);
 		CHECK(says(choir_event_error(event), "allreduce #|'gradients' ("));
 		choir_event_release(event);
@@ -353,12 +217,12 @@ static void test_refused(void **state)
  * behind it. */
 static void wait_briefly(struct world *world, int rank, choir_comm *comm, void *fn)
 {
-	struct buffers *b = calloc(1, sizeof *b);
+	struct named_buffers *b = calloc(1, sizeof *b);
 	choir_call call = named();
 	choir_event *event;
 	int tries = 0;
 
-	if (rank == 0 && OK((*(call_fn *)fn)(comm, b, &call, &event))) {
+	if (rank == 0 && OK((*(named_call_fn **)fn)(comm, b, &call, &event))) {
 		do
 			SAYS(choir_event_wait(event, 10), CHOIR_TIMEOUT,
 			     "rank 0: |'gradients'| was not complete after 10 ms");
@@ -369,14 +233,14 @@ static void wait_briefly(struct world *world, int rank, choir_comm *comm, void *
 		choir_event_release(event);
 	} else {
 		line_up();
-		OK((*(call_fn *)fn)(comm, b, &call, NULL));
+		OK((*(named_call_fn **)fn)(comm, b, &call, NULL));
 	}
 	free(b);
 }
 
 static void test_short_wait(void **state)
 {
-	static call_fn waited[] = { allreduce, sendrecv, list };
+	static named_call_fn *waited[] = { named_allreduce, named_sendrecv, named_list };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof waited / sizeof *waited; i++)
@@ -387,14 +251,14 @@ static void test_short_wait(void **state)
  * open group. */
 static void wait_beside(struct world *world, int rank, choir_comm *comm, void *unused)
 {
-	struct buffers *b = calloc(1, sizeof *b);
+	struct named_buffers *b = calloc(1, sizeof *b);
 	choir_call call = named();
 	choir_event *event = NULL;
 
 	(void)unused;
 	if (rank == 0) {
 		OK(choir_group_begin());
-		OK(allreduce(comm, b, &call, &event));
+		OK(named_allreduce(comm, b, &call, &event));
 		SAYS(choir_event_wait(event, 0), CHOIR_WOULD_DEADLOCK, "'gradients'|choir_group_end has not started");
 		OK(choir_group_end());
 		while (!engine_enter(&comm->engine))
@@ -404,7 +268,7 @@ static void wait_beside(struct world *world, int rank, choir_comm *comm, void *u
 	}
 	line_up();
 	if (rank == 1)
-		OK(allreduce(comm, b, &call, &event));
+		OK(named_allreduce(comm, b, &call, &event));
 	OK(choir_event_wait(event, -1));
 	choir_event_release(event);
 	free(b);
@@ -419,11 +283,11 @@ static void test_wait_beside(void **state)
 /* The comm fails for another reason while the call is in flight: its event says so, with its name. */
 static void fail_beside(struct world *world, int rank, choir_comm *comm, void *fn)
 {
-	struct buffers *b = calloc(1, sizeof *b);
+	struct named_buffers *b = calloc(1, sizeof *b);
 	choir_call call = named();
 	choir_event *event = NULL;
 
-	if (rank == 0 && OK((*(call_fn *)fn)(comm, b, &call, &event))) {
+	if (rank == 0 && OK((*(named_call_fn **)fn)(comm, b, &call, &event))) {
 		OK(choir_comm_abort(comm));
 		SAYS(choir_event_wait(event, -1), CHOIR_ABORTED, "'gradients'|aborted");
 		CHECK(says(choir_event_error(event), "'gradients'|aborted"));
@@ -435,7 +299,8 @@ static void fail_beside(struct world *world, int rank, choir_comm *comm, void *f
 
 static void test_fail_beside(void **state)
 {
-	static call_fn waiting[] = { allreduce, allgatherv, alltoallv, list, recv, sendrecv, sparse, kept };
+	static named_call_fn *waiting[] = { named_allreduce, named_allgatherv, named_alltoallv, named_list,
+		                            named_recv,      named_sendrecv,   named_sparse,    named_kept };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof waiting / sizeof *waiting; i++)
@@ -456,18 +321,18 @@ choir_status __wrap_run_create(choir_comm *comm, struct run **out_p)
 /* With an event first, so that the comm knows the call and has not executed it inline. */
 static void inline_failure(struct world *world, int rank, choir_comm *comm, void *arg)
 {
-	struct buffers *b = calloc(1, sizeof *b);
+	struct named_buffers *b = calloc(1, sizeof *b);
 	choir_call call = named();
 	choir_event *event = NULL;
 
 	(void)arg;
-	if (OK(allreduce(comm, b, NULL, &event)))
+	if (OK(named_allreduce(comm, b, NULL, &event)))
 		IS(choir_event_wait(event, -1), CHOIR_SUCCESS);
 	choir_event_release(event);
 	line_up();
 	refuse_runs = true;
 	if (rank == 0)
-		SAYS(allreduce(comm, b, &call, NULL), CHOIR_NO_MEMORY, "'gradients'|no memory for a call");
+		SAYS(named_allreduce(comm, b, &call, NULL), CHOIR_NO_MEMORY, "'gradients'|no memory for a call");
 	line_up();
 	refuse_runs = false;
 	free(b);
@@ -492,30 +357,30 @@ static bool log_names_the_idle_rank(void)
 }
 
 /* Both ranks' calls by this thread, so each comm knows it. */
-static void group_of_both(struct world *world, struct buffers *b)
+static void group_of_both(struct world *world, struct named_buffers *b)
 {
 	assert_int_equal(choir_group_begin(), CHOIR_SUCCESS);
 	for (int r = 0; r < 2; r++)
-		assert_int_equal(allreduce(world->comms[r], &b[r], NULL, NULL), CHOIR_SUCCESS);
+		assert_int_equal(named_allreduce(world->comms[r], &b[r], NULL, NULL), CHOIR_SUCCESS);
 	assert_int_equal(choir_group_end(), CHOIR_SUCCESS);
 }
 
 static void test_would_deadlock(void **state)
 {
-	struct buffers *b = calloc(2, sizeof *b);
+	struct named_buffers *b = calloc(2, sizeof *b);
 	choir_call call = named();
 	struct world world;
 
 	(void)state;
 	world_begin(&world, 2, NULL);
 	group_of_both(&world, b);
-	assert_int_equal(allreduce(world.comms[0], b, &call, NULL), CHOIR_WOULD_DEADLOCK);
+	assert_int_equal(named_allreduce(world.comms[0], b, &call, NULL), CHOIR_WOULD_DEADLOCK);
 	assert_true(says(choir_last_error(), "'gradients'|rank 0 would block for rank 1"));
 	call.name = ""; /* none */
-	assert_int_equal(allreduce(world.comms[0], b, &call, NULL), CHOIR_WOULD_DEADLOCK);
+	assert_int_equal(named_allreduce(world.comms[0], b, &call, NULL), CHOIR_WOULD_DEADLOCK);
 	assert_null(strstr(choir_last_error(), "''"));
 	call.name = "rank"; /* a word of the sentence */
-	assert_int_equal(allreduce(world.comms[0], b, &call, NULL), CHOIR_WOULD_DEADLOCK);
+	assert_int_equal(named_allreduce(world.comms[0], b, &call, NULL), CHOIR_WOULD_DEADLOCK);
 	assert_true(says(choir_last_error(), "'rank'"));
 	world_end(&world);
 	free(b);
@@ -524,8 +389,8 @@ static void test_would_deadlock(void **state)
 /* Nobody has used rank 1.  A sparse call is submitted, an allreduce executed inline at first. */
 static void test_idle_sibling(void **state)
 {
-	static const call_fn waiting[] = { allreduce, list, sparse };
-	struct buffers *b = calloc(1, sizeof *b);
+	static named_call_fn *const waiting[] = { named_allreduce, named_list, named_sparse };
+	struct named_buffers *b = calloc(1, sizeof *b);
 	choir_call call = named();
 
 	(void)state;
