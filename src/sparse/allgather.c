@@ -109,13 +109,11 @@ choir_status allgather_start_device(struct sparse *sparse, struct script_turn *t
 
 static choir_status allgather_count(struct sparse *sparse, struct script_turn *turn)
 {
-	bool done;
+	bool counted;
 
-	if (script_defers_job(sparse, turn, sparse->job.pairs))
+	TRY(script_count_job(sparse, turn, &counted));
+	if (!counted)
 		return CHOIR_SUCCESS;
-	TRY(coalesce_count(&sparse->job, &done));
-	if (!done)
-		return script_wait_job(sparse, turn);
 	deliver_start(sparse, sparse->job.count);
 	return CHOIR_SUCCESS;
 }

@@ -179,13 +179,11 @@ static choir_status keep_duplicates(struct sparse *sparse)
 
 static choir_status local_count(struct sparse *sparse, struct script_turn *turn)
 {
-	bool done;
+	bool counted;
 
-	if (script_defers_job(sparse, turn, sparse->job.pairs))
+	TRY(script_count_job(sparse, turn, &counted));
+	if (!counted)
 		return CHOIR_SUCCESS;
-	TRY(coalesce_count(&sparse->job, &done));
-	if (!done)
-		return script_wait_job(sparse, turn);
 	set_own(sparse, sparse->job.count);
 	sparse->step = sparse->stays ? local_stay : local_fill;
 	return sparse->stays ? CHOIR_SUCCESS : take_block(sparse, sparse->own_count);

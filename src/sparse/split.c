@@ -152,13 +152,11 @@ static choir_status split_merge(struct sparse *sparse, struct script_turn *turn)
 
 static choir_status split_count(struct sparse *sparse, struct script_turn *turn)
 {
-	bool done;
+	bool counted;
 
-	if (script_defers_job(sparse, turn, sparse->job.pairs))
+	TRY(script_count_job(sparse, turn, &counted));
+	if (!counted)
 		return CHOIR_SUCCESS;
-	TRY(coalesce_count(&sparse->job, &done));
-	if (!done)
-		return script_wait_job(sparse, turn);
 	sparse->step = split_reduce;
 	return pool_take(&sparse->region, region_block(sparse, sparse->env.me, sparse->job.count), "my reduced region");
 }

@@ -238,8 +238,10 @@ bool script_defers_job(struct sparse *sparse, struct script_turn *turn, uint64_t
 /* script_pair_bytes: the bytes of so many pairs with rows of wire_dtype. */
 uint64_t script_pair_bytes(const struct sparse *sparse, uint64_t pairs);
 
-/* script_wait_job: a turn that waits for the kernels of the job.  script_transfer: copies indices and values; `then`
+/* script_count_job: the step that counts the pairs of the job's result; *counted_p false: it runs again.
+ * script_wait_job: a turn that waits for the kernels of the job.  script_transfer: copies indices and values; `then`
  * follows. */
+choir_status script_count_job(struct sparse *sparse, struct script_turn *turn, bool *counted_p);
 choir_status script_wait_job(struct sparse *sparse, struct script_turn *turn);
 choir_status script_transfer(struct sparse *sparse, struct script_turn *turn, struct transfer *ind,
                              struct transfer *val, sparse_step then);

@@ -66,6 +66,18 @@ choir_status script_wait_job(struct sparse *sparse, struct script_turn *turn)
 	return coalesce_watch(&sparse->job, sparse->env.wake, NULL);
 }
 
+choir_status script_count_job(struct sparse *sparse, struct script_turn *turn, bool *counted_p)
+{
+	bool done = false;
+
+	*counted_p = false;
+	if (script_defers_job(sparse, turn, sparse->job.pairs))
+		return CHOIR_SUCCESS;
+	TRY(coalesce_count(&sparse->job, &done));
+	*counted_p = done;
+	return done ? CHOIR_SUCCESS : script_wait_job(sparse, turn);
+}
+
 choir_status script_transfer(struct sparse *sparse, struct script_turn *turn, struct transfer *ind,
                              struct transfer *val, sparse_step then)
 {
