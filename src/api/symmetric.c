@@ -53,14 +53,24 @@ static choir_status enter_comms(const char *call, int n_local, choir_comm *const
 	return st;
 }
 
+/* A call of the comm's that says in its errors whose part it is. */
+static choir_call part_of(const char *call)
+{
+	choir_call part = CHOIR_CALL_INIT;
+
+	part.name = call;
+	return part;
+}
+
 static choir_status gather(struct allotment *a)
 {
+	const choir_call part = part_of(a->call);
 	size_t n = (size_t)a->comms[0]->n;
 	choir_status st = choir_group_begin(), ended;
 
 	for (int i = 0; i < a->n_local && st == CHOIR_SUCCESS; i++)
 		st = choir_allgather(a->comms[i], choir_host(&a->mine[i]), choir_host(&a->all[(size_t)i * n]),
-		                     sizeof(struct offer) / 8, CHOIR_U64, NULL, NULL);
+		                     sizeof(struct offer) / 8, CHOIR_U64, &part, NULL);
 	ended = choir_group_end();
 	return st == CHOIR_SUCCESS ? ended : st;
 }
@@ -327,12 +337,13 @@ choir_status choir_mem_register(choir_comm *comm, void *ptr, size_t bytes)
 }
 
 /* A barrier, since a call of another rank may touch the memory until that rank comes here too. */
-static choir_status meet_all(int n_local, choir_comm *const *comms)
+static choir_status meet_all(const char *call, int n_local, choir_comm *const *comms)
 {
+	const choir_call part = part_of(call);
 	choir_status st = choir_group_begin(), ended;
 
 	for (int i = 0; i < n_local && st == CHOIR_SUCCESS; i++)
-		st = choir_barrier(comms[i], NULL, NULL);
+		st = choir_barrier(comms[i], &part, NULL);
 	ended = choir_group_end();
 	return st == CHOIR_SUCCESS ? ended : st;
 }
@@ -350,7 +361,7 @@ static choir_status meet_and_remove(const char *call, int n_local, choir_comm *c
 			                 comms[i]->rank, ptrs[i],
 			                 registered ? "was given to choir_mem_register" : "choir_mem_alloc gave");
 	}
-	TRY(meet_all(n_local, comms));
+	TRY(meet_all(call, n_local, comms));
 	for (int i = 0; i < n_local; i++)
 		symmetric_remove(comms[i], ptrs[i]);
 	return CHOIR_SUCCESS;

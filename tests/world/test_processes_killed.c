@@ -303,7 +303,7 @@ static void leaves_early_sparse(const struct rank *me, int way)
 	MUST(choir_comm_destroy(comm) == CHOIR_SUCCESS);
 }
 
-/* --- rank 0 is killed when it has shared its memory, before rank 2 maps that --- */
+/* --- rank 0 is killed before it shares its memory, or before rank 2 maps that --- */
 
 static choir_comm *kills_in; /* rank 2's comm */
 
@@ -327,16 +327,17 @@ choir_status __wrap_arena_open(const struct arena_address *address, struct arena
 	return __real_arena_open(address, out_p);
 }
 
-static void killed_sharing(const struct rank *me, int unused)
+static void killed_sharing(const struct rank *me, int before)
 {
 	choir_comm *comm;
 	void *share;
 
-	(void)unused;
 	processes_create(me, 1, 0, 30000, &comm);
 	MUST(sum_works(comm, 1000));
 	meeting_wait(me->meeting);
-	if (me->rank == 2)
+	if (me->rank == 0 && before)
+		raise(SIGKILL);
+	if (me->rank == 2 && !before)
 		kills_in = comm;
 	MUST(choir_mem_alloc(comm, 5000, &share, NULL) == CHOIR_PEER_DEAD);
 	MUST(says(choir_last_error(), "choir_mem_alloc|rank 0|dead"));
@@ -357,7 +358,8 @@ static void test_killed(void **state)
 	processes_run(2, 9, exited, -1);
 	processes_run(2, 0, killed_symmetric, 0);
 	processes_run(3, 0, killed_symmetric, 0);
-	processes_run(3, 0, killed_sharing, 0);
+	for (int before = 0; before < 2; before++)
+		processes_run(3, before, killed_sharing, 0);
 }
 
 static void test_made_again(void **state)
