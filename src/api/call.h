@@ -37,6 +37,15 @@ choir_status call_check_struct(const char *call, const char *what, const char *i
 choir_status call_read_struct(const char *call, const char *what, const char *init, const void *given, void *out,
                               size_t known);
 
+/* call_part_of: of a call that another one makes, whose name stands in its errors. */
+static inline choir_call call_part_of(const char *call)
+{
+	choir_call part = CHOIR_CALL_INIT;
+
+	part.name = call;
+	return part;
+}
+
 /* Of the messages that a split exchanges on its parent: they match no call of the program's. */
 enum { CALL_SPLIT_TAG = INT32_MAX };
 

@@ -142,9 +142,10 @@ static const struct call_form of_split = {
 	.name = "choir_sendrecv", .collective = COLLECTIVE_SEND, .of_split = true, .prepare = prepare_sendrecv
 };
 
-choir_status split_sendrecv(choir_comm *comm, size_t bytes, const void *send, int dest, void *recv, int source)
+choir_status split_sendrecv(const char *name, choir_comm *comm, size_t bytes, const void *send, int dest, void *recv,
+                            int source)
 {
-	choir_call call = CHOIR_CALL_INIT;
+	choir_call call = call_part_of(name);
 	struct call_key key = { .form = &of_split,
 		                .send = choir_host((void *)send),
 		                .recv = choir_host(recv),

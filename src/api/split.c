@@ -55,7 +55,7 @@ static choir_status exchange_some(const struct split *split, const void *mine, s
 	if (blocks == NULL)
 		return error_no_memory("bytes of a split", (size_t)n * bytes);
 	memcpy(blocks, mine, bytes);
-	st = split_exchange(1, &split->leader, &split->me, split->leaders, n, blocks, bytes);
+	st = split_exchange(split->calls.how->call, 1, &split->leader, &split->me, split->leaders, n, blocks, bytes);
 	for (int i = 0; i < n; i++)
 		memcpy(all + (size_t)((split->me + i) % n) * bytes, blocks + (size_t)i * bytes, bytes);
 	free(blocks);

@@ -11,6 +11,7 @@
 static choir_status gather_several(const struct split_calls *split, const unsigned char *mine, size_t stride,
                                    size_t bytes, unsigned char *all)
 {
+	const choir_call part = call_part_of(split->how->call);
 	size_t n = (size_t)split->comms[0]->n;
 	choir_status st = choir_group_begin(), ended;
 
@@ -18,20 +19,21 @@ static choir_status gather_several(const struct split_calls *split, const unsign
 		return st;
 	for (int i = 0; i < split->n_local && st == CHOIR_SUCCESS; i++)
 		st = choir_allgather(split->comms[i], choir_host((void *)(mine + (size_t)i * stride)),
-		                     choir_host(all + (size_t)i * n * bytes), bytes, CHOIR_U8, NULL, NULL);
+		                     choir_host(all + (size_t)i * n * bytes), bytes, CHOIR_U8, &part, NULL);
 	ended = choir_group_end();
 	return st == CHOIR_SUCCESS ? ended : st;
 }
 
 choir_status split_gather(const struct split_calls *split, const void *mine, size_t stride, size_t bytes, void *all)
 {
+	const choir_call part = call_part_of(split->how->call);
 	size_t total = (size_t)split->comms[0]->n * bytes;
 	unsigned char *each;
 	choir_status st;
 
 	if (split->n_local == 1)
 		return choir_allgather(split->comms[0], choir_host((void *)mine), choir_host(all), bytes, CHOIR_U8,
-		                       NULL, NULL);
+		                       &part, NULL);
 	each = malloc((size_t)split->n_local * total);
 	if (each == NULL)
 		return error_no_memory("bytes of a split", (size_t)split->n_local * total);
@@ -43,34 +45,34 @@ choir_status split_gather(const struct split_calls *split, const void *mine, siz
 }
 
 /* One round of Bruck's allgather (1997), after which each rank has twice as many blocks, for one local rank. */
-static choir_status exchange_one(choir_comm *comm, int at, const int *ranks, int n, int have, unsigned char *blocks,
-                                 size_t bytes)
+static choir_status exchange_one(const char *call, choir_comm *comm, int at, const int *ranks, int n, int have,
+                                 unsigned char *blocks, size_t bytes)
 {
 	size_t more = (size_t)(have < n - have ? have : n - have);
 
-	return split_sendrecv(comm, more * bytes, blocks, ranks[(at - have + n) % n], blocks + (size_t)have * bytes,
-	                      ranks[(at + have) % n]);
+	return split_sendrecv(call, comm, more * bytes, blocks, ranks[(at - have + n) % n],
+	                      blocks + (size_t)have * bytes, ranks[(at + have) % n]);
 }
 
-static choir_status exchange_round(int n_local, choir_comm *const *comms, const int *at, const int *ranks, int n,
-                                   int have, unsigned char *blocks, size_t bytes)
+static choir_status exchange_round(const char *call, int n_local, choir_comm *const *comms, const int *at,
+                                   const int *ranks, int n, int have, unsigned char *blocks, size_t bytes)
 {
 	choir_status st, ended;
 
 	if (n_local == 1)
-		return exchange_one(comms[0], at[0], ranks, n, have, blocks, bytes);
+		return exchange_one(call, comms[0], at[0], ranks, n, have, blocks, bytes);
 	st = choir_group_begin();
 	for (int i = 0; i < n_local && st == CHOIR_SUCCESS; i++)
-		st = exchange_one(comms[i], at[i], ranks, n, have, blocks + (size_t)i * (size_t)n * bytes, bytes);
+		st = exchange_one(call, comms[i], at[i], ranks, n, have, blocks + (size_t)i * (size_t)n * bytes, bytes);
 	ended = choir_group_end();
 	return st == CHOIR_SUCCESS ? ended : st;
 }
 
-choir_status split_exchange(int n_local, choir_comm *const *comms, const int *at, const int *ranks, int n, void *blocks,
-                            size_t bytes)
+choir_status split_exchange(const char *call, int n_local, choir_comm *const *comms, const int *at, const int *ranks,
+                            int n, void *blocks, size_t bytes)
 {
 	for (int have = 1; have < n; have *= 2)
-		TRY(exchange_round(n_local, comms, at, ranks, n, have, blocks, bytes));
+		TRY(exchange_round(call, n_local, comms, at, ranks, n, have, blocks, bytes));
 	return CHOIR_SUCCESS;
 }
 
@@ -89,7 +91,8 @@ static choir_status exchange_claims(const struct split_calls *split, const struc
 		blocks[i * n] = mine[i];
 	}
 	if (st == CHOIR_SUCCESS)
-		st = split_exchange(split->n_local, split->comms, at, split->how->ranks, n, blocks, sizeof *blocks);
+		st = split_exchange(split->how->call, split->n_local, split->comms, at, split->how->ranks, n, blocks,
+		                    sizeof *blocks);
 	for (int r = 0; r < split->comms[0]->n; r++)
 		split->claims[r].color = -1;
 	for (int b = 0; b < n && st == CHOIR_SUCCESS; b++)

@@ -53,18 +53,9 @@ static choir_status enter_comms(const char *call, int n_local, choir_comm *const
 	return st;
 }
 
-/* A call of the comm's that says in its errors whose part it is. */
-static choir_call part_of(const char *call)
-{
-	choir_call part = CHOIR_CALL_INIT;
-
-	part.name = call;
-	return part;
-}
-
 static choir_status gather(struct allotment *a)
 {
-	const choir_call part = part_of(a->call);
+	const choir_call part = call_part_of(a->call);
 	size_t n = (size_t)a->comms[0]->n;
 	choir_status st = choir_group_begin(), ended;
 
@@ -339,7 +330,7 @@ choir_status choir_mem_register(choir_comm *comm, void *ptr, size_t bytes)
 /* A barrier, since a call of another rank may touch the memory until that rank comes here too. */
 static choir_status meet_all(const char *call, int n_local, choir_comm *const *comms)
 {
-	const choir_call part = part_of(call);
+	const choir_call part = call_part_of(call);
 	choir_status st = choir_group_begin(), ended;
 
 	for (int i = 0; i < n_local && st == CHOIR_SUCCESS; i++)

@@ -276,12 +276,40 @@ static void test_ranks_of_the_parent(void **state)
 	world_run_at(4, 0, 60000, splits_that_differ, NULL);
 }
 
+/* Who waits for a rank that does not come learns what for. */
+static void rank_1_is_late(struct world *world, int rank, choir_comm *comm, void *group)
+{
+	static const int both[] = { 0, 1 };
+	choir_comm *child = NULL;
+
+	(void)world;
+	if (rank == 1)
+		return;
+	if (group != NULL)
+		SAYS(choir_comm_create_group(comm, "pair", both, 2, NULL, &child), CHOIR_TIMEOUT,
+		     "'choir_comm_create_group' with|rank 1");
+	else
+		SAYS(choir_comm_split(comm, 0, 0, &child), CHOIR_TIMEOUT, "'choir_comm_split' (|rank 1");
+}
+
+static void test_late(void **state)
+{
+	bool group = true;
+
+	(void)state;
+	for (int per_node = 1; per_node <= 2; per_node++) {
+		world_run_at(2, per_node, 200, rank_1_is_late, NULL);
+		world_run_at(2, per_node, 200, rank_1_is_late, &group);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_memory),    cmocka_unit_test(test_over_and_over),
 		cmocka_unit_test(test_none_left), cmocka_unit_test(test_gathers),
-		cmocka_unit_test(test_between),   cmocka_unit_test(test_ranks_of_the_parent)
+		cmocka_unit_test(test_between),   cmocka_unit_test(test_ranks_of_the_parent),
+		cmocka_unit_test(test_late),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
