@@ -19,7 +19,7 @@ choir_status split_gather(const struct split_calls *calls, const void *mine, siz
 
 /* split_exchange: a block of each of n ranks of the parent to all of them, which alone call, by send and recv.  Local
  * rank i is ranks[at[i]]; its blocks are blocks[i][n] of so many bytes, its own first, and behind that those of the
- * ranks that follow it round the list. */
+ * ranks that follow it round the list.  call: what an error names. */
 choir_status split_exchange(const char *call, int n_local, choir_comm *const *comms, const int *at, const int *ranks,
                             int n, void *blocks, size_t bytes);
 
