@@ -44,12 +44,12 @@
  * commands, one behind another, for which the bus would carry 2 n r; and each rank copies 2 (n - 1) / n of b between
  * devices, each byte of which takes q times as long as on the bus.  So the device is ahead from
  * (n - 1) r / (1 - q (n - 1) / n) on, and never from q = n / (n - 1) on: where the driver copies by way of the host, q
- * is 2.  At least twice (n - 1) r is asked, which leaves the copies half of the bus's rate.  Each buffer of a list is a
- * command each way on the device, while by way of the host short ones are gathered: a list wants r bytes a buffer too.
- * Only the time depends on it, never the bits. */
-uint64_t algo_device_least(int ranks, uint64_t command_bytes, unsigned peer_percent)
+ * is 2.  At least twice (n - 1) r is asked, which leaves the copies half of the bus's rate.  The last rank of a scan
+ * copies (n - 1) b, n / 2 times as much.  Each buffer of a list is a command each way on the device, while by way of
+ * the host short ones are gathered: a list wants r bytes a buffer too.  Only the time depends on it, never the bits. */
+uint64_t algo_device_least(int ranks, bool prefix, uint64_t command_bytes, unsigned peer_percent)
 {
-	uint64_t n = (uint64_t)ranks, copies = (n - 1) * peer_percent, all = 100 * n;
+	uint64_t n = (uint64_t)ranks, copies = (n - 1) * peer_percent * (prefix ? n : 2), all = 200 * n;
 
 	if (command_bytes == 0)
 		return DEVICE_BYTES;
@@ -61,8 +61,9 @@ uint64_t algo_device_least(int ranks, uint64_t command_bytes, unsigned peer_perc
 static uint64_t device_least(const struct algo_in *in)
 {
 	uint64_t list = in->lists * (in->command_bytes > 0 ? in->command_bytes : LIST_BYTES);
+	bool prefix = collective_has(in->collective, TRAIT_PREFIX);
 
-	return max_u64(list, algo_device_least(in->layout->n, in->command_bytes, in->peer_percent));
+	return max_u64(list, algo_device_least(in->layout->n, prefix, in->command_bytes, in->peer_percent));
 }
 
 /* Note [many ranks].  In slots each block for a peer, or from one, is a copy of its own, and a one-shot call reads the
@@ -121,10 +122,10 @@ static const struct algorithm *default_node(const struct algo_in *in)
 
 		return algo_find(in->collective, alone ? "direct_oneshot" : "direct");
 	}
-	if (chains_prefix(in))
-		return algo_find(in->collective, "chain");
 	if (in->device_bytes && in->bytes >= device_least(in))
 		return algo_find(in->collective, "device");
+	if (chains_prefix(in))
+		return algo_find(in->collective, "chain");
 	if (has_long_gaps(in))
 		return algo_find(in->collective, "pairwise");
 	if (in->collective == COLLECTIVE_ALLREDUCE || in->collective == COLLECTIVE_REDUCE)

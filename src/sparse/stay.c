@@ -26,8 +26,8 @@ static bool is_long(const struct sparse *sparse)
 	uint64_t bytes = sparse->call.send_ind_count * sparse->ind_bytes +
 	                 sparse->call.send_val_count * choir_dtype_bytes(sparse->call.val_dtype);
 
-	return bytes == 0 ||
-	       bytes >= algo_device_least(sparse->env.layout->n, sparse->env.command_bytes, sparse->env.peer_percent);
+	return bytes == 0 || bytes >= algo_device_least(sparse->env.layout->n, false, sparse->env.command_bytes,
+	                                                sparse->env.peer_percent);
 }
 
 bool sparse_list_stays(const struct sparse *sparse, bool however_short)

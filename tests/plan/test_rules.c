@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-/* What three ranks of a node choose for an allreduce; in: what is not the same for all. */
+/* What three ranks of a node choose, for an allreduce unless in says otherwise; in: what is not the same for all. */
 static const char *chosen_of(const struct rules *rules, struct algo_in in)
 {
 	static const int node_of[] = { 0, 0, 0 }, local_rank_of[] = { 0, 1, 2 }, node_size[] = { 3 },
@@ -27,7 +27,6 @@ static const char *chosen_of(const struct rules *rules, struct algo_in in)
 		                       .max_node_size = 3 };
 
 	in.layout = &layout;
-	in.collective = COLLECTIVE_ALLREDUCE;
 	in.elem_bytes = 4;
 	in.slot_bytes = 1 << 20;
 	in.message_bytes = 1 << 16;
@@ -77,6 +76,30 @@ static void rates_choose_the_device(void **state)
 	assert_string_equal(chosen_of(&none, in), "device");
 	in.device_bytes = 0;
 	assert_string_equal(chosen_of(&none, in), "twoshot");
+}
+
+/* However long a scan is: the pieces that pass along the ranks are for memory of the host.  Its last rank copies the
+ * inputs of two. */
+static void a_long_scan_stays_on_the_device(void **state)
+{
+	static const struct rules none;
+	struct algo_in in = {
+		.collective = COLLECTIVE_SCAN, .device_bytes = 8 << 20, .command_bytes = 100000, .peer_percent = 50
+	};
+
+	(void)state;
+	in.bytes = 399996;
+	assert_string_equal(chosen_of(&none, in), "slots");
+	in.bytes = 400000;
+	assert_string_equal(chosen_of(&none, in), "device");
+	in.bytes = 64 << 20;
+	assert_string_equal(chosen_of(&none, in), "device");
+	in.peer_percent = 100;
+	assert_string_equal(chosen_of(&none, in), "chain");
+	in.collective = COLLECTIVE_EXSCAN;
+	assert_string_equal(chosen_of(&none, in), "chain");
+	in.peer_percent = 99;
+	assert_string_equal(chosen_of(&none, in), "device");
 }
 
 enum { NODES = 10 };
@@ -212,8 +235,11 @@ static void mistakes_have_a_line_and_a_word(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_first_rule_that_holds_decides), cmocka_unit_test(rates_choose_the_device),
-		cmocka_unit_test(a_long_block_goes_round),           cmocka_unit_test(costs_are_read),
+		cmocka_unit_test(the_first_rule_that_holds_decides),
+		cmocka_unit_test(rates_choose_the_device),
+		cmocka_unit_test(a_long_scan_stays_on_the_device),
+		cmocka_unit_test(a_long_block_goes_round),
+		cmocka_unit_test(costs_are_read),
 		cmocka_unit_test(mistakes_have_a_line_and_a_word),
 	};
 
