@@ -152,6 +152,10 @@ choir_status dev_wait(cl_event *event_p);
  * or was not over by then. */
 bool dev_ends_by(const choir_device *device, cl_event event, int64_t until_ns);
 
+/* dev_drain: after a failure: blocks until all commands of dev_queue are over, also those that no event tells of.
+ * Leaves the thread's last error alone. */
+void dev_drain(choir_device *device);
+
 /* dev_marker: an event for all that was enqueued on the caller's queue so far, flushed. */
 choir_status dev_marker(cl_command_queue queue, cl_event *event_p);
 
@@ -242,7 +246,9 @@ int64_t dev_build_until(void); /* as set last */
  * LAUNCH_GROUPS are several launches, in which kernels go by get_global_id alone (cl/group.h). */
 choir_status dev_launch(choir_device *device, cl_kernel kernel, size_t global, size_t local, cl_event *event_p);
 
-cl_command_queue dev_queue(choir_device *device); /* the internal in-order queue */
+/* dev_queue: the internal in-order queue, of kernels and of what is enqueued beside them.  The reads and writes of
+ * class stage have queues of their own (dev/copy.c). */
+cl_command_queue dev_queue(choir_device *device);
 
 /* dev_list_way: the faster way to gather short cl_mems on this device, as exec found.
  * dev_list_way_try: true for one thread at a time while it is not known: it is to find out, and calls

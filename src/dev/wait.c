@@ -53,6 +53,11 @@ bool dev_ends_by(const choir_device *device, cl_event event, int64_t until_ns)
 	return st == CHOIR_SUCCESS && done;
 }
 
+void dev_drain(choir_device *device)
+{
+	clFinish(dev_queue(device));
+}
+
 struct watch {
 	void (*fn)(void *);
 	void *ctx;

@@ -175,7 +175,7 @@ static choir_status write_device(const struct commit *commit)
 		st = dev_marker(dev_queue(commit->device), &event);
 	if (st == CHOIR_SUCCESS)
 		return dev_wait(&event);
-	clFinish(dev_queue(commit->device)); /* what was enqueued still reads the room */
+	dev_drain(commit->device); /* what was enqueued still reads the room */
 	return st;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The copies and reductions of a plan on the device: all operands are memory of the comm's context, and all commands go
- * to the device's one in-order queue.  A copy from or to a list is a command a segment, so the event of the last one
- * tells of all.  Note [device plans] in algo/device.h. */
+/* The copies and reductions of a plan on the device, and the copies of other plans from one buffer of the caller's to
+ * another: all operands are memory of the comm's context, and all commands go to the device's queue of kernels.  A copy
+ * from or to a list is a command a segment, so the event of the last one tells of all.  Note [device plans] in
+ * algo/device.h. */
 #include "exec/steps.h"
 
 #include "exec/device_copy.h"
@@ -116,7 +117,9 @@ choir_status steps_device_copy(struct run *run, const struct plan_step *step, cl
 	dev_build_deadline(run_deadline_ns(run)); /* of memory of two kinds, by a kernel */
 	st = copy_pieces(run, &to, &from, step->len, event_p);
 	dev_build_deadline(0);
-	return st == CHOIR_SUCCESS ? st : segments_drain(run->comm->device, st);
+	if (st != CHOIR_SUCCESS)
+		dev_drain(run->comm->device);
+	return st;
 }
 
 /* Kernels read cl_mems only: of a SEND that is none, a copy. */

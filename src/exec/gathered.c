@@ -125,6 +125,6 @@ choir_status gathered_empty(struct run *run, cl_event *event_p)
 void gathered_drop(struct run *run)
 {
 	if (run->lists_gathered)
-		clFinish(dev_queue(run->comm->device)); /* a gather before a read that failed has no event */
+		dev_drain(run->comm->device); /* a gather before a read that failed has no event */
 	run->lists_gathered = false;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* All commands here go to the device's one in-order queue. */
+/* All commands here go to the device's queue of kernels. */
 #include "exec/gathered_move.h"
 
 #include "base/arithmetic.h"
@@ -173,7 +173,7 @@ choir_status gathered_move_start(const struct gathered_move *move, bool copies, 
 	choir_status st = copies ? by_copies(move, event_p) : by_kernels(move, event_p);
 
 	if (st != CHOIR_SUCCESS)
-		clFinish(dev_queue(move->device)); /* those before it have no event */
+		dev_drain(move->device); /* those before it have no event */
 	return st;
 }
 

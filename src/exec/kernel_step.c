@@ -2,7 +2,7 @@
 /* A REDUCE of a plan on the host, by a kernel.  Operands that the device reads in place (a caller's cl_mem that the
  * host reaches too or that stays on the device: Note [own block] in algo/reduce_scatter_slots.c; wrapped arena or
  * scratch on CPU devices) are used there; the others are copied into device scratch first and the result back, all on
- * the device's one in-order queue, so only the last event is watched. */
+ * the device's queue of kernels, so only the last event is watched. */
 #include "exec/steps.h"
 
 #include "base/arithmetic.h"
@@ -109,7 +109,9 @@ choir_status steps_reduce_by(struct run *run, const struct plan_step *step, step
 	st = reduction(run, step, src, event_p);
 	dev_build_deadline(0);
 	free(src);
-	return st == CHOIR_SUCCESS ? st : segments_drain(run->comm->device, st);
+	if (st != CHOIR_SUCCESS)
+		dev_drain(run->comm->device);
+	return st;
 }
 
 bool steps_reduces_on_device(const struct run *run, const struct plan_step *step)

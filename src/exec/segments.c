@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Commands for segments that the host does not reach go to the device's one in-order queue, so a marker behind them
+/* Commands for segments that the host does not reach go to the device's queue of kernels, so a marker behind them
  * tells of all. */
 #include "exec/segments.h"
-
-#include "base/kept_error.h"
 
 #include <string.h>
 
@@ -72,15 +70,6 @@ static choir_status copy_part(choir_device *device, const struct segment *segmen
 	return CHOIR_SUCCESS;
 }
 
-choir_status segments_drain(choir_device *device, choir_status status)
-{
-	struct kept_error failure;
-
-	error_keep(&failure, status);
-	clFinish(dev_queue(device));
-	return error_again(&failure);
-}
-
 static choir_status copy_parts(choir_device *device, struct segments *segments, uint64_t off, unsigned char *to,
                                const unsigned char *from, uint64_t bytes, cl_event *event_p)
 {
@@ -105,7 +94,9 @@ static choir_status copy_parts(choir_device *device, struct segments *segments, 
 	}
 	if (st == CHOIR_SUCCESS && enqueued)
 		st = dev_marker(dev_queue(device), event_p);
-	return st != CHOIR_SUCCESS && enqueued ? segments_drain(device, st) : st;
+	if (st != CHOIR_SUCCESS && enqueued)
+		dev_drain(device);
+	return st;
 }
 
 choir_status segments_read(choir_device *device, struct segments *segments, uint64_t off, void *to, uint64_t bytes,

@@ -55,8 +55,4 @@ choir_status segments_read(choir_device *device, struct segments *segments, uint
 choir_status segments_write(choir_device *device, struct segments *segments, uint64_t off, const void *from,
                             uint64_t bytes, cl_event *event_p);
 
-/* segments_drain: after a failure, whose sentence stays: waits for what was enqueued without an event.  Returns the
- * status. */
-choir_status segments_drain(choir_device *device, choir_status status);
-
 #endif

@@ -185,7 +185,7 @@ void coalesce_kernel_destroy(struct coalesce_device *job)
 	/* Perhaps a step or the collective failed half-way: all enqueued commands end before their memory is freed. */
 	(void)dev_wait(&job->event);
 	if (job->enqueued && !job->over)
-		(void)clFinish(dev_queue(job->device));
+		dev_drain(job->device);
 	for (int i = 0; i < N_SCRATCH; i++)
 		scratch_give(&job->scratch[i]);
 	free(job);

@@ -136,7 +136,7 @@ static choir_status coalesce_start(struct sparse *sparse, struct script_turn *tu
 	sparse->step = local_count;
 	st = coalesce_init(&sparse->job, &todo, sparse->kernels ? sparse->env.device : NULL);
 	if (st != CHOIR_SUCCESS && sparse->scaled.mem != NULL)
-		(void)clFinish(dev_queue(sparse->env.device)); /* the scaling kernel reads the caller's rows */
+		dev_drain(sparse->env.device); /* the scaling kernel reads the caller's rows */
 	return st;
 }
 

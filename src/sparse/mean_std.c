@@ -201,7 +201,7 @@ void mean_std_job_destroy(struct mean_std_job *job)
 	if (job->event != NULL)
 		(void)dev_wait(&job->event);
 	else if (job->out.mem != NULL)
-		(void)clFinish(dev_queue(job->device));
+		dev_drain(job->device);
 	scratch_give(&job->blocks);
 	scratch_give(&job->out);
 	free(job->numbers);

@@ -109,7 +109,7 @@ void range_job_destroy(struct range_job *job)
 	if (job->event != NULL)
 		(void)dev_wait(&job->event);
 	else if (job->found.mem != NULL)
-		(void)clFinish(dev_queue(job->device));
+		dev_drain(job->device);
 	scratch_give(&job->found);
 	free(job->answers);
 	free(job);

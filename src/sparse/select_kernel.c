@@ -393,7 +393,7 @@ void select_job_destroy(struct select_job *job)
 	if (job->event != NULL)
 		(void)dev_wait(&job->event);
 	else if (job->counts.mem != NULL)
-		(void)clFinish(dev_queue(job->device));
+		dev_drain(job->device);
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		scratch_give(all[i]);
 	free(job);
