@@ -146,7 +146,7 @@ static void choose_instead(const struct dense *d, const struct dense_options *op
 	if (options->algorithm == NULL && options->way == WAY_ANY && options->order == ORDER_AUTO &&
 	    options->max_broadcast < 0)
 		return;
-	in = run_in_without_peers(d->comm, &bound->in);
+	in = algo_in_without_peers(d->comm, &bound->in);
 	if (left.algorithm != NULL && algo_unfit(left.algorithm, &in) != NULL)
 		left.algorithm = NULL;
 	if (options_choose(d->call, d->comm, &left, &in, &bound->instead) != CHOIR_SUCCESS)

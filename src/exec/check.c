@@ -200,7 +200,7 @@ static void check_runs(struct choir_comm *comm, int64_t now)
 	}
 }
 
-/* Sends and recvs that have others of their kind before them. */
+/* Sends and recvs that have others of their kind before them, and calls of this rank alone. */
 static void advance_queued(struct choir_comm *comm)
 {
 	struct flight *flight = &comm->engine.flight;

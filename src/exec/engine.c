@@ -90,7 +90,7 @@ static void fail_all(struct choir_comm *comm)
 	for (struct run *run = flight->all; run != NULL; run = run->next) {
 		if (run_is_active(run) && !is_in_job(run))
 			run_fail(run, st, comm->failure.text);
-		if (run->state == RUN_FAILED && withdraw_left_alone(run, now))
+		if (run->state == RUN_WITHDRAW && withdraw_left_alone(run, now))
 			run->state = RUN_ENDED;
 	}
 }

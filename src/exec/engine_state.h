@@ -126,7 +126,8 @@ struct engine {
 	struct arena_use arena;
 	struct nt_entries nt;
 	bool any_dead;        /* a process of comm.processes was seen dead twice */
-	bool sends_stuck;     /* messages of the transport did not leave for a moment: Note [back-pressure] */
+	bool sends_stuck;     /* messages of the transport did not leave for a moment: Note [back-pressure] in
+	                       * inline.c */
 	int64_t withdrawn_ns; /* when this rank left the calls of the failed comm, 0 = has not */
 	struct choice_memory choice_memory; /* of scripts */
 };

@@ -27,7 +27,7 @@ void flight_fini(struct flight *flight);
 /* flight_add: the run, which has its number, is in flight from here on. */
 void flight_add(struct flight *flight, struct run *run);
 
-/* flight_has: is the run in flight?  Also of one that has not been added yet. */
+/* flight_has: was the run added?  It may have left since. */
 static inline bool flight_has(const struct run *run)
 {
 	return run->link != NULL;

@@ -202,7 +202,7 @@ static choir_status fail(struct run *const *runs, size_t n, struct run *failed, 
 	for (size_t i = 0; i < n; i++)
 		if (run_is_active(runs[i]))
 			run_fail(runs[i], st, text);
-	if (runs[0]->state == RUN_FAILED) { /* it reaches into peers' buffers, so it is no pair: n is 1 */
+	if (runs[0]->state == RUN_WITHDRAW) { /* it reaches into peers' buffers, so it is no pair: n is 1 */
 		go_on(runs, n, event_p);
 		return CHOIR_SUCCESS;
 	}

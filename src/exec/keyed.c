@@ -278,8 +278,8 @@ static void take_failed(struct choir_comm *comm, struct run **ended)
 				continue;
 			call->event->run = NULL;
 			for (struct run *run = call->first; run != NULL; run = run->next) {
-				run->status = (choir_status)atomic_load(&comm->failure.status);
-				run->text = strdup(comm->failure.text);
+				run_set_failure(run, (choir_status)atomic_load(&comm->failure.status),
+				                comm->failure.text);
 			}
 			*call->end = *ended;
 			*ended = call->first;

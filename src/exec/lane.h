@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A rank's view of another rank of its node, in the lane of a call.  Has that rank published a phase?
- *   lane_look        one look, and what else is seen: for whoever tells why a call does not go on
+ *   lane_look        one look, and all that is seen: the others are made of it
  *   lane_seen_alike  one look that is enough in nearly all calls: inline execution begins with it
  *   steps_reached    (steps.h) all that can be the case: further on, another call, withdrawn */
 #ifndef EXEC_LANE_H

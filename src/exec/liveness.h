@@ -10,7 +10,7 @@
 choir_status liveness_init(struct choir_comm *comm);
 void liveness_fini(struct choir_comm *comm);
 
-/* liveness_deliver: a WIRE_ASK or WIRE_HERE has come; under the messenger's locks, only notes it. */
+/* liveness_deliver: a WIRE_ASK, WIRE_ASK_GONE or WIRE_HERE has come; under the messenger's locks, only notes it. */
 void liveness_deliver(struct choir_comm *comm, const struct wire_header *header, int64_t now_ns);
 
 /* liveness_publish: this rank is there, and waits for that rank, -1: for nobody; at_work: a call of it has begun.

@@ -121,8 +121,8 @@ void operand_find_peer(struct run *run, int local_rank)
 
 /* --- what a step computes --- */
 
-/* Is that destination written by non-temporal stores?  Where peers read it, Note [nt stores] decides; the caller's own
- * buffers where they do not fit the shared cache. */
+/* Is that destination written by non-temporal stores?  Where peers read it, Note [nt stores] in base/nt.h decides; the
+ * caller's own buffers where they do not fit the shared cache. */
 static bool is_nt(const struct run *run, const struct plan_step *step, struct plan_ref dst)
 {
 	if (step->len < NT_LEAST_BYTES)

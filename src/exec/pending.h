@@ -9,7 +9,7 @@
  *   in_calls               yes                                   yes
  *   in_calls_or_sending    yes                 of the rank       yes
  *
- * The last two are in progress.c. */
+ * The last two are in drain.c. */
 #ifndef EXEC_PENDING_H
 #define EXEC_PENDING_H
 

@@ -34,9 +34,10 @@
 enum {
 	CHECK_MS = 20,
 	CHECK_NS = CHECK_MS * 1000 * 1000,
-	CHECK_SHARE = 16,  /* the slow check takes no more than one part of so many of the time */
-	OTHERS_EVERY = 16, /* rounds between looks at this comm's messages, idle ones between looks at other comms */
-	CLOCK_EVERY = 64,  /* rounds between looks at the clock */
+	CHECK_SHARE = 16,    /* the slow check takes no more than one part of so many of the time */
+	MESSAGES_EVERY = 16, /* rounds between looks at this comm's messages, wanted or not */
+	OTHERS_EVERY = 16,   /* idle rounds between looks at other comms */
+	CLOCK_EVERY = 64,    /* rounds between looks at the clock */
 };
 
 static _Atomic int waiters;        /* threads that wait, and drive meanwhile */
@@ -102,10 +103,10 @@ static void do_job_outside(const struct due_job *due)
 	atomic_fetch_add(&waiters, 1);
 }
 
-static bool drive(struct choir_comm *comm, bool messages)
+static bool drive(struct choir_comm *comm, bool always)
 {
 	struct due_job due;
-	bool moved = engine_drive(comm, messages, &due);
+	bool moved = engine_drive(comm, always, &due);
 
 	if (due.run == NULL)
 		return moved;
@@ -209,12 +210,12 @@ static void stop_waiting(void)
 	leave_waiters();
 }
 
-/* messages: they must be polled.  timed: nothing rings when the time is over, so it sleeps no longer than for
+/* polled: messages must be.  timed: nothing rings when the time is over, so it sleeps no longer than for
  * messages. */
-static void idle_in(struct wait *idle, const struct choir_comm *comm, choir_event *event, bool messages, bool timed)
+static void idle_in(struct wait *idle, const struct choir_comm *comm, choir_event *event, bool polled, bool timed)
 {
 	struct wait_for why = {
-		.polled = messages, .timed = timed, .crowded = comm->crowded, .blocking = messages || !timed
+		.polled = polled, .timed = timed, .crowded = comm->crowded, .blocking = polled || !timed
 	};
 
 	pending_note_device(&why, comm);
@@ -237,12 +238,12 @@ bool progress_wait(choir_event *event, int64_t timeout_ms)
 	struct wait idle = { 0 };
 	int64_t end = wait_end_ns(timeout_ms);
 	bool inside = comm_enter(comm), moved;
-	bool messages = inside && comm->messenger != NULL && messenger_polled(comm->messenger);
+	bool polled = inside && comm->messenger != NULL && messenger_polled(comm->messenger);
 
 	join_waiters();
 	for (unsigned round = 0; !event_is_complete(event); round++) {
 		inside = still_inside(comm, inside);
-		moved = inside ? drive(comm, round % OTHERS_EVERY == OTHERS_EVERY - 1) : drive_all_but(comm);
+		moved = inside ? drive(comm, round % MESSAGES_EVERY == MESSAGES_EVERY - 1) : drive_all_but(comm);
 		if (event_is_complete(event))
 			break;
 		if (round % CLOCK_EVERY == CLOCK_EVERY - 1 || wait_is_long(&idle) || end != INT64_MAX) {
@@ -255,7 +256,7 @@ bool progress_wait(choir_event *event, int64_t timeout_ms)
 		if (moved)
 			idle.rounds = 0;
 		else
-			idle_in(&idle, comm, event, messages && inside, timeout_ms >= 0 || !inside);
+			idle_in(&idle, comm, event, polled && inside, timeout_ms >= 0 || !inside);
 	}
 	check_if_due(wait_now_ns()); /* each wait may be short */
 	if (inside)

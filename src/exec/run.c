@@ -60,7 +60,7 @@ static choir_status (*const states[])(struct run *, bool *) = {
 	[RUN_STEPS] = state_steps,
 	[RUN_UNMAP] = run_await_unmap,
 };
-_Static_assert(sizeof states / sizeof *states == RUN_FAILED, "a function for each state in which a run is active");
+_Static_assert(sizeof states / sizeof *states == RUN_WITHDRAW, "a function for each state in which a run is active");
 
 /* The lane goes back as soon as the plans are over, well or not for this rank alone. */
 void run_give_lane(struct run *run)
@@ -128,7 +128,7 @@ void run_fail(struct run *run, choir_status status, const char *text)
 {
 	let_go(run);
 	run_set_failure(run, status, text);
-	run->state = peers_may_touch(run) ? RUN_FAILED : RUN_ENDED;
+	run->state = peers_may_touch(run) ? RUN_WITHDRAW : RUN_ENDED;
 }
 
 void run_fail_as_said(struct run *run, choir_status status)

@@ -26,11 +26,11 @@ enum { RUN_KEPT = 6 };
  *   ranks' counts differ, so the call goes on as a script:
  *     PEER_BUFFERS or STEPS --> ASK
  *   a failure, of the run or of the comm (run_fail):
- *     any --> FAILED --> ENDED   if peers may be in the caller's buffers; the engine ends it (withdraw.h)
+ *     any --> WITHDRAW --> ENDED if peers may be in the caller's buffers; the engine ends it (withdraw.h)
  *     any --> ENDED              else
  *
- * The deadline does not run in DEPS.  A call of short steps that its caller's thread executes takes none of these
- * states until it has to wait for longer (exec/in_order.c). */
+ * The deadline does not run in DEPS.  A call of short steps that its caller's thread executes goes through ADMIT and
+ * PEER_BUFFERS at most until it has to wait for longer (exec/in_order.c). */
 enum run_state {
 	RUN_DEPS,          /* waiting for what the caller said it depends on */
 	RUN_ADMIT,         /* waiting until its lane is free on the whole node */
@@ -41,7 +41,7 @@ enum run_state {
 	RUN_MAP,           /* mapping the caller's buffers */
 	RUN_STEPS,         /* running the plan */
 	RUN_UNMAP,
-	RUN_FAILED, /* waiting until no peer touches the caller's buffers any more; no step is done from here on */
+	RUN_WITHDRAW, /* waiting until no peer touches the caller's buffers any more; no step is done from here on */
 	RUN_ENDED,
 };
 
@@ -127,7 +127,8 @@ struct bound {
 	/* one lies inside the other, which alone is mapped (class map) or, with shadows, has memory (class stage) */
 	bool send_in_recv, recv_in_send;
 	uint64_t inner_off; /* and starts there */
-	/* the buffers' symmetric addresses (exec/symmetric.h), for plans whose peers read or write them */
+	/* the buffers' symmetric addresses (exec/symmetric.h), for plans whose peers read or write them; for plans on
+	 * the device only whether there are buffers: 1 or 0 */
 	uint64_t send_address, recv_address;
 };
 
@@ -208,7 +209,8 @@ struct run {
 	int64_t log_start_ns; /* when it got its number, if the log wants a line for it; else 0 */
 
 	/* what it and its peers have said in the lane: the driver only; peers read the arena, not these members */
-	bool publish_carries_bytes; /* my part of the slot is in `line` until my flag goes up: Note [one store] */
+	bool publish_carries_bytes; /* my part of the slot is in `line` until my flag goes up: Note [one store] in
+	                             * run_admit.c */
 	unsigned char line[ARENA_LINE_BYTES];
 	/* no phase of the plan will say that this rank is here, and it has not said so: Note [receivers raise no flag]
 	 * in run_admit.c */
@@ -257,7 +259,7 @@ static inline bool run_is_script(const struct run *run)
 /* run_is_active: its states still advance: it has neither failed nor ended. */
 static inline bool run_is_active(const struct run *run)
 {
-	return run->state < RUN_FAILED;
+	return run->state < RUN_WITHDRAW;
 }
 
 /* --- run_life.c --- */
@@ -306,9 +308,12 @@ void run_give_lane(struct run *run);
 /* run_set_failure: what its event will say. */
 void run_set_failure(struct run *run, choir_status status, const char *text);
 
-/* run_fail: ends it with a failure, waiting for what the device still runs; in RUN_FAILED if peers may be in its
+/* run_fail: ends it with a failure, waiting for what the device still runs; in RUN_WITHDRAW if peers may be in its
  * buffers. */
 void run_fail(struct run *run, choir_status status, const char *text);
+
+/* run_fail_as_said: the same, with the thread's last sentence. */
+void run_fail_as_said(struct run *run, choir_status status);
 
 /* run_failure_text: its sentence; without memory for that the status' name. */
 static inline const char *run_failure_text(const struct run *run)
@@ -316,20 +321,17 @@ static inline const char *run_failure_text(const struct run *run)
 	return run->text != NULL ? run->text : choir_status_name(run->status);
 }
 
-/* --- run_peers.c --- */
-
-/* run_in_without_peers: the input of the plan that replaces one whose peers cannot reach the buffers.  The same on all
- * ranks where that one's is. */
-struct algo_in run_in_without_peers(const struct choir_comm *comm, const struct algo_in *planned);
-
-/* run_fail_as_said: the same as run_fail, with the thread's last sentence. */
-void run_fail_as_said(struct run *run, choir_status status);
-
 /* run_deadline_ns: when its time is over, on the clock of wait_now_ns. */
 static inline int64_t run_deadline_ns(const struct run *run)
 {
 	return (run->watch.started_ns != 0 ? run->watch.started_ns : wait_now_ns()) + run->watch.deadline_ms * 1000000;
 }
+
+/* --- run_peers.c --- */
+
+/* algo_in_without_peers: the input of the plan that replaces one whose peers cannot reach the buffers.  The same on all
+ * ranks where that one's is. */
+struct algo_in algo_in_without_peers(const struct choir_comm *comm, const struct algo_in *planned);
 
 /* --- run_waits.c --- */
 

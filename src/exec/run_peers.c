@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-struct algo_in run_in_without_peers(const struct choir_comm *comm, const struct algo_in *planned)
+struct algo_in algo_in_without_peers(const struct choir_comm *comm, const struct algo_in *planned)
 {
 	struct algo_in in = *planned;
 
@@ -22,7 +22,7 @@ struct algo_in run_in_without_peers(const struct choir_comm *comm, const struct 
  * take the plan through slots, in the fallback range, which the call got with its number (slot_ring.c). */
 static choir_status take_other_plan(struct run *run)
 {
-	struct algo_in in = run_in_without_peers(run->comm, &run->bound.in);
+	struct algo_in in = algo_in_without_peers(run->comm, &run->bound.in);
 	const struct algorithm *algorithm = run->bound.instead;
 	struct cached_plan *other;
 

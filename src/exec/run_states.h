@@ -7,7 +7,7 @@
 #include "exec/run.h"
 
 /* In run_admit.c.  RUN_ADMIT: once the lane is free, announces the call there.
- * run_raise_flag: raises the flag of a run that owes it: Note [receivers raise no flag].
+ * run_raise_flag: raises the flag of a run that owes it: Note [receivers raise no flag] there.
  * run_held_up: is that rank of the node still at a call that has to be over before this one enters its lane? */
 choir_status run_admit(struct run *run, bool *moved);
 void run_raise_flag(struct run *run);

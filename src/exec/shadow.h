@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Short buffers that only commands reach: one command copies the whole buffer, and the plan works on the copy. */
+/* Short buffers of class stage or map: one command copies the whole buffer, and the plan works on the copy. */
 #ifndef EXEC_SHADOW_H
 #define EXEC_SHADOW_H
 

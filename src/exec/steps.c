@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Design notes.  A step is ready once its deps are done; ready steps start in plan order.  Host steps (copies and
  * reductions between memory the host reaches) are done on the spot, in pieces (host_step.c); steps that need a peer or
- * the device (stage_step.c, kernel_step.c) are started and then polled from the `waiting` list.  Everything here runs
- * under the engine's right to drive, so the board (board.c) needs no lock. */
+ * the device (stage_step.c, kernel_step.c, device_step.c) are started and then polled from the `waiting` list.
+ * Everything here runs under the engine's right to drive, so the board (board.c) needs no lock. */
 #include "exec/steps.h"
 
 #include "exec/board.h"

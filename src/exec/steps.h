@@ -52,7 +52,8 @@ choir_status steps_host_reduce(struct run *run, const struct plan_step *step, bo
 bool steps_is_staged(const struct run *run, const struct plan_step *step);
 choir_status steps_stage_copy(struct run *run, const struct plan_step *step, cl_event *event_p, bool *done);
 
-/* steps_queue_of: the device's in-order queue on which the step's command is under way.  In stage_step.c. */
+/* steps_queue_of: tells the commands under way apart: those of one number end in order, since they are on one of the
+ * device's queues (those of a list are on the queue of kernels).  In stage_step.c. */
 enum step_queue { STEP_QUEUE_NONE, STEP_QUEUE_KERNELS, STEP_QUEUE_READS, STEP_QUEUE_WRITES, STEP_QUEUES };
 enum step_queue steps_queue_of(const struct run *run, uint32_t id);
 

@@ -20,8 +20,8 @@ void withdraw(struct choir_comm *comm, int64_t now_ns)
 	comm_wake_node(comm);
 }
 
-/* Of another process: dead, or not to be waited for any longer.  One look is enough, unlike in Note [dead peers]:
- * nothing that it has said before matters to a failed comm. */
+/* Of another process: dead, or not to be waited for any longer.  One look is enough, unlike in Note [dead peers] in
+ * check.c: nothing that it has said before matters to a failed comm. */
 static bool is_given_up(const struct comm_process *peer, bool late)
 {
 	return late || peer->dead_looks > 0;

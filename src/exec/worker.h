@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A thread that does the long host work of scripts, so that the background thread can go on driving.  It is started by
- * the first work and ends with the last comm. */
+/* A thread that does what would hold up the background thread: the long host work of scripts, and callbacks where there
+ * is no executor.  It is started by the first work and ends with the last comm. */
 #ifndef EXEC_WORKER_H
 #define EXEC_WORKER_H
 

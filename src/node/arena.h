@@ -40,7 +40,8 @@ struct arena_lane { /* two cache lines, written by their rank only, the flag las
 	unsigned char bytes[ARENA_LINE_BYTES];
 	/* the call record (net/wire.h), read when hashes differ */
 	_Alignas(64) unsigned char record[ARENA_RECORD_BYTES];
-	/* symmetric addresses of the rank's buffers (exec/symmetric.h), for direct algorithms */
+	/* where peers find the rank's buffers: for direct algorithms symmetric addresses (exec/symmetric.h), for plans
+	 * on the device what device_memory_offer says */
 	uint64_t send_address, recv_address;
 };
 
