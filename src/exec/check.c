@@ -16,27 +16,27 @@
 #include <stdio.h>
 
 enum { CHECK_MOST = 1024 }; /* runs that a check looks at, after those that can move */
-enum { SIGN_MOST = 64 };    /* runs whose ranks get signs */
+enum { SIGN_RUNS = 64 };    /* runs whose late ranks get signs */
 
-struct sign {
+struct wait_of_rank {
 	int endpoint; /* of the rank that is waited for */
 	int64_t now;
 };
 
 /* In another comm of this rank: the number of that rank is another there, and it may be no rank of it. */
-static void sign_for(struct choir_comm *relative, void *ctx)
+static void publish_in_relative(struct choir_comm *relative, void *ctx)
 {
-	const struct sign *sign = ctx;
+	const struct wait_of_rank *wait = ctx;
 	int rank = relative->n - 1;
 
-	while (rank >= 0 && relative->endpoint_of[rank] != sign->endpoint)
+	while (rank >= 0 && relative->endpoint_of[rank] != wait->endpoint)
 		rank--;
-	liveness_publish_for(relative, rank, sign->now);
+	liveness_publish_for(relative, rank, wait->now);
 }
 
 /* Tells the other ranks for whom the oldest call that waits for somebody waits, else the oldest that is held back; if
  * that is for long, the ranks of its relatives too. */
-static void give_sign(struct choir_comm *comm, int64_t now)
+static void publish_wait(struct choir_comm *comm, int64_t now)
 {
 	int64_t waited_ms = 0;
 	bool at_work = false;
@@ -54,7 +54,7 @@ static void give_sign(struct choir_comm *comm, int64_t now)
 	}
 	liveness_publish(comm, target, at_work, now);
 	if (target >= 0 && waited_ms >= LIVENESS_SIGN_MS)
-		relatives_visit(comm, sign_for, &(struct sign){ comm->endpoint_of[target], now });
+		relatives_visit(comm, publish_in_relative, &(struct wait_of_rank){ comm->endpoint_of[target], now });
 }
 
 /* Does one of its first calls wait for that rank, and for long?  On a keyed comm a late call counts for every rank,
@@ -65,7 +65,7 @@ static bool is_awaited(struct choir_comm *comm, int rank, int64_t now)
 
 	if (comm->keyed != NULL && keyed_is_late(comm->keyed))
 		return true;
-	for (struct run *run = comm->engine.flight.eligible; run != NULL && n < SIGN_MOST;
+	for (struct run *run = comm->engine.flight.eligible; run != NULL && n < SIGN_RUNS;
 	     run = run->next_eligible, n++)
 		if (run_is_active(run) && run->watch.started_ns != 0 && late_waited_ms(run, now) >= LIVENESS_SIGN_MS &&
 		    run_waits_for(run, rank))
@@ -226,7 +226,7 @@ void check_in_flight(struct choir_comm *comm)
 	(void)messages_drive(comm, true); /* a farewell that a peer sent before it died counts first */
 	watch_peers(comm);
 	if (engine->flight.all != NULL || held)
-		give_sign(comm, now);
+		publish_wait(comm, now);
 	if (held)
 		keyed_check(comm, now);
 	advance_queued(comm);

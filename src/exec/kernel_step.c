@@ -36,8 +36,8 @@ static bool in_place_operand(struct run *run, struct plan_ref ref, struct reduce
 		*out = (struct reduce_operand){ access->mem, access->off + ref.off };
 		return access->mem != NULL && (access->direct || run->bound.in.owns_reduced) && dev_kernels_may(access);
 	case PLAN_SCRATCH:
-		*out = (struct reduce_operand){ run->scratch.mem, ref.off };
-		return run->scratch.mem != NULL && dev_is_cpu(run->comm->device);
+		*out = (struct reduce_operand){ run->host_scratch.mem, ref.off };
+		return run->host_scratch.mem != NULL && dev_is_cpu(run->comm->device);
 	case PLAN_SLOT:
 		*out = (struct reduce_operand){ arena_mem(run->comm),
 			                        (uint64_t)(operand_at(run, ref) -

@@ -60,7 +60,7 @@ unsigned char *operand_span(struct run *run, struct plan_ref ref, uint64_t *span
 	case PLAN_RECV:
 		return in_callers(&run->bound.recv, &run->bound.recv_list, ref.off, span);
 	case PLAN_SCRATCH:
-		return (unsigned char *)run->scratch.ptr + ref.off;
+		return (unsigned char *)run->host_scratch.ptr + ref.off;
 	case PLAN_SLOT:
 		return run->publish_carries_bytes && ref.peer == run->comm->rank ? run->line + ref.off
 		                                                                 : in_slot(run, ref);

@@ -72,7 +72,7 @@ void operand_table_bind(struct operand_table *table, struct run *run)
 {
 	uint64_t bases[N_BASES];
 
-	if (table->plan == run->plan && table->nt == run->nt.on && table->scratch == run->scratch.ptr &&
+	if (table->plan == run->plan && table->nt == run->nt.on && table->scratch == run->host_scratch.ptr &&
 	    !run->peers_changed)
 		return;
 	table->plan = NULL;
@@ -85,7 +85,7 @@ void operand_table_bind(struct operand_table *table, struct run *run)
 		bind_step(&table->steps[i], run, &run->plan->steps[i], bases);
 	table->plan = run->plan;
 	table->nt = run->nt.on;
-	table->scratch = run->scratch.ptr;
+	table->scratch = run->host_scratch.ptr;
 	run->peers_changed = false;
 }
 

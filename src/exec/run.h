@@ -231,7 +231,7 @@ struct run {
 	bool lists_gathered; /* SEND and RECV, as far as they are lists, have room on the device: exec/gathered.h */
 	cl_event map_events[2];
 	bool maps_watched; /* their ends ring the doorbell (run_ring_at_ends) */
-	struct dev_memory scratch;
+	struct dev_memory host_scratch;
 	struct device_memory device_memory; /* its own on the device */
 	struct run_source source;           /* of a plan on the device */
 	struct run_nt nt;

@@ -16,13 +16,13 @@ enum { POOLED_RUNS = 64, BARE_RUNS = 16384, POOLED_SCRATCH_BYTES = 8 << 20 };
 static void wipe(struct run *run)
 {
 	struct step_board board = run->board;
-	struct dev_memory scratch = run->scratch;
+	struct dev_memory host_scratch = run->host_scratch;
 	struct device_memory device_memory = run->device_memory;
 	struct run_peer *peers = run->peers;
 
 	memset(run, 0, sizeof *run);
 	run->board = board;
-	run->scratch = scratch;
+	run->host_scratch = host_scratch;
 	run->device_memory = device_memory;
 	run->peers = peers;
 }
@@ -158,7 +158,8 @@ void run_end_script(struct run *run, bool drives)
 
 static bool has_little_memory(const struct run *run)
 {
-	return run->scratch.bytes <= POOLED_SCRATCH_BYTES && run->device_memory.scratch.bytes <= POOLED_SCRATCH_BYTES &&
+	return run->host_scratch.bytes <= POOLED_SCRATCH_BYTES &&
+	       run->device_memory.scratch.bytes <= POOLED_SCRATCH_BYTES &&
 	       run->device_memory.list.bytes <= POOLED_SCRATCH_BYTES &&
 	       run->device_memory.sent.bytes <= POOLED_SCRATCH_BYTES;
 }

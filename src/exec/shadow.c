@@ -35,7 +35,7 @@ uint64_t shadow_bytes(const struct run *run)
 static void place(struct run *run)
 {
 	struct bound *bound = &run->bound;
-	unsigned char *base = (unsigned char *)run->scratch.ptr + round_up(run->plan->scratch_bytes, LINE_BYTES);
+	unsigned char *base = (unsigned char *)run->host_scratch.ptr + round_up(run->plan->scratch_bytes, LINE_BYTES);
 
 	if (bound->send_shadow)
 		bound->send.ptr = base + (bound->send_in_recv ? bound->inner_off : 0);

@@ -183,10 +183,10 @@ choir_status steps_make_room(struct run *run)
 	uint64_t bytes = run->plan->scratch_bytes + shadow_bytes(run);
 
 	TRY(board_take(run));
-	if (run->plan->device || bytes <= run->scratch.bytes)
+	if (run->plan->device || bytes <= run->host_scratch.bytes)
 		return CHOIR_SUCCESS;
-	dev_memory_free(run->comm->device, &run->scratch);
-	return dev_memory_create(run->comm->device, bytes, &run->scratch);
+	dev_memory_free(run->comm->device, &run->host_scratch);
+	return dev_memory_create(run->comm->device, bytes, &run->host_scratch);
 }
 
 choir_status steps_begin(struct run *run)
@@ -332,7 +332,7 @@ void steps_free(struct run *run)
 	free(run->board.events);
 	free(run->peers);
 	run->peers = NULL;
-	dev_memory_free(run->comm->device, &run->scratch);
+	dev_memory_free(run->comm->device, &run->host_scratch);
 	device_memory_free(run);
 	memset(&run->board, 0, sizeof run->board);
 }
