@@ -21,8 +21,9 @@ const char *mpi_kit_open(const struct job *job, struct collective_mpi *mpi)
 		return "MPI has no such type";
 	if (!job->what->reduces)
 		return NULL;
-	if (job->dtype == CHOIR_F16 || job->dtype == CHOIR_BF16)
-		return "MPI does not reduce 16-bit floats";
+	if (job->dtype == CHOIR_F16 || job->dtype == CHOIR_BF16 || job->dtype == CHOIR_F8E4M3 ||
+	    job->dtype == CHOIR_F8E5M2)
+		return "MPI does not reduce 16-bit and 8-bit floats";
 	mpi->op = mpi_op_of(job->dtype, job->op);
 	return mpi->op == MPI_OP_NULL ? "MPI has no such operator" : NULL;
 }
