@@ -3,7 +3,7 @@
 # agrees.sh "command" "command"...: choir-train run in different ways gives the same losses, to 1e-4 after 200 steps of
 # a small model on WordNet (a batch of 510 divides by 1, 2 and 3, but not by 4).
 set -eu
-[ -r "${CHOIR_TRAIN_WORDNET:-/usr/share/wordnet}/data.noun" ] || exit 77
+[ -r "${WNSEARCHDIR:-/usr/share/wordnet}/data.noun" ] || exit 77
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT INT TERM
 n=0

@@ -178,7 +178,7 @@ choir_status text_parse(const char *bytes, size_t n_bytes, struct text *out)
 
 choir_status text_read(const char *path, struct text *out)
 {
-	const char *folder = getenv("CHOIR_TRAIN_WORDNET");
+	const char *folder = getenv("WNSEARCHDIR");
 	char *bytes;
 	size_t n;
 

@@ -21,7 +21,7 @@ struct text {
 };
 
 /* text_read: path NULL = the definitions of WordNet's glosses (data.noun ... in the folder named by
- * CHOIR_TRAIN_WORDNET, else /usr/share/wordnet), else any text file. Words are runs of letters, lower-cased; letters
+ * WNSEARCHDIR, else /usr/share/wordnet), else any text file. Words are runs of letters, lower-cased; letters
  * are a-z and every byte above 127.  Owns memory until text_free. */
 choir_status text_read(const char *path, struct text *out);
 
