@@ -9,9 +9,10 @@
  * event_p: NULL: the call blocks and returns the outcome.  Else it returns at once with a reference in *event_p, and
  * the contents of the buffers belong to the collective until the event completes.
  * Any thread may call.
- * Errors of every call: ARGUMENT, and TIMEOUT where kernels that it needs before it begins are not built by its
- * deadline (nothing was sent, nothing changed), and the comm's sticky failure; as outcome MISMATCH,
- * TIMEOUT, PEER_DEAD, OPENCL, TRANSPORT, NO_MEMORY, ABORTED, UNSUPPORTED. */
+ * Errors of every call, nothing sent and nothing changed: ARGUMENT, UNSUPPORTED (a type, operator or algorithm that
+ * does not fit), WOULD_DEADLOCK (a blocking call in a callback), NO_MEMORY, OPENCL, TIMEOUT where kernels that it needs
+ * before it begins are not built by its deadline, and the comm's sticky failure; as outcome MISMATCH, TIMEOUT,
+ * PEER_DEAD, OPENCL, TRANSPORT, NO_MEMORY, ABORTED, UNSUPPORTED. */
 #ifndef CHOIR_COLLECTIVE_H
 #define CHOIR_COLLECTIVE_H
 
@@ -176,12 +177,12 @@ CHOIR_API choir_status choir_sendrecv(choir_comm *comm, choir_buffer send, size_
 
 /* Persistent collectives: the arguments of a repeated call are checked once.  choir_..._init takes the arguments of the
  * call of that name and keeps them, with references to the cl_mems and the comm.  It sends nothing, and ranks need not
- * agree on using it: a start matches an ordinary call of that name on other ranks.  call: options, name, deadline_ms
- * and factor hold for every start; deps are refused.
+ * agree on using it: a start matches an ordinary call of that name on other ranks.  call: options, name, deadline_ms,
+ * factor, key and tag hold for every start; deps are refused.
  *
- * choir_start: makes the call once.  call (may be NULL): deps, after and a deadline of this start only.  event_p as in
- * all calls.  Start a request again only when its last start is complete.  Any thread.  The ..._multi_init copy, check
- * and sort their list of tensors; a start does not.
+ * choir_start: makes the call once.  call (may be NULL): deps, after, a key and a deadline of this start only; options,
+ * factor and tag are ARGUMENT.  event_p as in all calls.  Start a request again only when its last start is complete.
+ * Any thread.  The ..._multi_init copy, check and sort their list of tensors; a start does not.
  * choir_request_free: NULL is silent; calls already started go on. */
 typedef struct choir_request choir_request;
 CHOIR_API choir_status choir_allreduce_init(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t count,
@@ -282,11 +283,13 @@ CHOIR_API void choir_sequence_free(choir_sequence *sequence);
 
 /* choir_group_begin, choir_group_end: choir_group_end submits this thread's calls since choir_group_begin together, so
  * that one thread can call for several local ranks and sends may cross.  It waits for the calls without event_p and
- * returns the first failure.  Groups nest; the outermost choir_group_end submits. */
+ * returns the first failure.  Groups nest; the outermost choir_group_end submits.
+ * choir_group_begin inside a callback: WOULD_DEADLOCK. */
 CHOIR_API choir_status choir_group_begin(void);
 CHOIR_API choir_status choir_group_end(void);
 
-/* choir_supports: SUCCESS if this call is possible, else UNSUPPORTED with a sentence.  collective: "allreduce",
+/* choir_supports: SUCCESS if this call is possible, else UNSUPPORTED with a sentence; ARGUMENT for an unknown
+ * name, a bad buffer, an operator that is gone; the comm's sticky failure.  collective: "allreduce",
  * "reduce_scatter_padded", "sparse_allreduce", "topk_allreduce", ...; a list of tensors is asked for by the call for
  * one of them.  op may be an operator of the caller's.  Enqueues, builds and sends nothing. */
 CHOIR_API choir_status choir_supports(choir_comm *comm, const char *collective, choir_dtype dtype, choir_op op,

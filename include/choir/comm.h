@@ -19,7 +19,7 @@ typedef struct choir_comm_config {
 	int64_t deadline_ms;
 	/* time after which a warning in the log names a late rank; 0: CHOIR_WARN_MS or 30 s */
 	int64_t warn_ms;
-	/* > 0: so many consecutive ranks count as one node; 0: ranks on one machine do */
+	/* > 0: so many consecutive ranks count as one node; 0: CHOIR_RANKS_PER_NODE or ranks on one machine do */
 	int ranks_per_node;
 	/* algorithm rules ("allreduce: 0-16k oneshot; 16k- twoshot"), or "@" and the path of a file of rules; copied;
 	 * NULL: CHOIR_RULES or the built-in rules */
@@ -78,8 +78,9 @@ CHOIR_API choir_status choir_comm_create(const choir_bootstrap *bootstrap, int n
 /* choir_comm_create_start: choir_comm_create (bootstrap NULL: choir_comm_create_local) on a thread of the library's.
  * Returns at once; *event_p completes once comms_out[0 .. n_local - 1] are set, or with the failure.  Until then they
  * are NULL, gather is called on that thread, and comms_out and the bootstrap's ctx stay valid; the bootstrap itself and
- * config are copied.  There is nothing to destroy before the event is complete, nor after a failure.  ARGUMENT and
- * NO_MEMORY at once, all else by the event; choir_event_to_cl does not take that event. */
+ * config are copied.  There is nothing to destroy before the event is complete, nor after a failure.  ARGUMENT of
+ * pointers, sizes and devices and NO_MEMORY at once, all else by the event, a bad value in config too;
+ * choir_event_to_cl does not take that event. */
 CHOIR_API choir_status choir_comm_create_start(const choir_bootstrap *bootstrap, int n_local,
                                                choir_device *const *devices, const choir_comm_config *config,
                                                choir_comm **comms_out, struct choir_event **event_p);
@@ -128,6 +129,7 @@ CHOIR_API choir_status choir_mem_register_local(int n_local, choir_comm *const *
 CHOIR_API choir_status choir_mem_deregister(choir_comm *comm, void *ptr);
 CHOIR_API choir_status choir_mem_deregister_local(int n_local, choir_comm *const *comms, void *const *ptrs);
 
+/* This rank, -1 for NULL; the number of ranks, 0 for NULL. */
 CHOIR_API int choir_comm_rank(const choir_comm *comm);
 CHOIR_API int choir_comm_size(const choir_comm *comm);
 CHOIR_API int choir_comm_nodes(const choir_comm *comm); /* number of nodes */
@@ -135,6 +137,7 @@ CHOIR_API int choir_comm_nodes(const choir_comm *comm); /* number of nodes */
  * no such rank. */
 CHOIR_API int choir_comm_node(const choir_comm *comm, int rank);
 CHOIR_API int choir_comm_node_rank(const choir_comm *comm, int rank);
+/* choir_comm_device: the comm's device, no reference for the caller; NULL for NULL. */
 CHOIR_API choir_device *choir_comm_device(const choir_comm *comm);
 
 /* choir_comm_status: SUCCESS, or the sticky failure that made the comm unusable, on this rank or as far as the news of
@@ -148,13 +151,13 @@ CHOIR_API choir_status choir_comm_abort(choir_comm *comm);
 /* choir_comm_flush: waits until all calls made on this rank so far have ended, and its messages have left; the comm
  * goes on.  Calls that other threads make meanwhile are waited for too.  Any thread; choir_comm_destroy waits for it.
  * TIMEOUT after the comm's deadline; the comm's sticky failure; how single calls ended their events tell.
- * WOULD_DEADLOCK inside a callback. */
+ * WOULD_DEADLOCK inside a callback; ARGUMENT in a group. */
 CHOIR_API choir_status choir_comm_flush(choir_comm *comm);
 
-/* choir_comm_destroy: accepts no more calls (ABORTED), waits for calls in flight until their deadline and ends the rest
- * with TIMEOUT, on every rank.  It waits for running callbacks; when it returns every event of the comm is complete and
- * blocking calls of other threads return.  Calls of other ranks that then wait for this rank end with ABORTED.  Events
- * and devices may be released before or after.  NULL is silent. */
+/* choir_comm_destroy: accepts no more calls (ABORTED), waits for calls in flight until the comm's deadline and ends the
+ * rest with TIMEOUT, on every rank.  It waits for running callbacks; when it returns every event of the comm is
+ * complete and blocking calls of other threads return.  Calls of other ranks that then wait for this rank end with
+ * ABORTED.  Events and devices may be released before or after.  NULL is silent.  WOULD_DEADLOCK inside a callback. */
 CHOIR_API choir_status choir_comm_destroy(choir_comm *comm);
 
 /* choir_comm_warm: builds the kernels of (dtype, op) ahead of their first use.  Blocks for the build, but not more than

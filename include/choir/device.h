@@ -45,7 +45,7 @@ typedef struct choir_device_config {
 
 /* choir_device_create: creates a choir_device for a device of the caller's context; it retains both.  config NULL: the
  * defaults; CHOIR_CLASS and CHOIR_REDUCE in the environment override AUTO.  Blocks for the probe (some ms).  Any
- * thread.  ARGUMENT: null, or the device is not of the context; UNSUPPORTED: the device cannot be of that class;
+ * thread.  ARGUMENT: null, or the device is not of the context; UNSUPPORTED: the device cannot be of class direct;
  * OPENCL, NO_MEMORY. */
 CHOIR_API choir_status choir_device_create(cl_context context, cl_device_id device, const choir_device_config *config,
                                            choir_device **out_p);
@@ -63,11 +63,12 @@ CHOIR_API choir_status choir_device_create_queue(cl_command_queue queue, const c
  * reductions run on the host; choir_device_context and choir_device_id give NULL.  ARGUMENT, NO_MEMORY. */
 CHOIR_API choir_status choir_device_create_host(choir_device **out_p);
 
-/* choir_device_destroy: NULL is silent.  Comms keep their device alive: any order is safe.  A forked child frees
- * nothing of its parent's device. */
+/* choir_device_destroy: NULL is silent.  Comms keep their device alive: any order is safe.  The last reference waits
+ * for calls of pairs.h that are under way.  A forked child frees nothing of its parent's device. */
 CHOIR_API void choir_device_destroy(choir_device *device);
 
-/* The OpenCL handles of a device, not retained for the caller, and its memory class. */
+/* The OpenCL handles of a device, not retained for the caller, and its memory class.  choir_memory_class_name: a
+ * constant text; "unknown" for other numbers. */
 CHOIR_API cl_context choir_device_context(const choir_device *device);
 CHOIR_API cl_device_id choir_device_id(const choir_device *device);
 CHOIR_API choir_memory_class choir_device_class(const choir_device *device);
@@ -93,6 +94,7 @@ typedef struct choir_buffer {
 	size_t offset_bytes;
 } choir_buffer;
 
+/* Buffers of each kind; choir_none: of no memory.  Nothing is checked before the call. */
 CHOIR_API choir_buffer choir_mem(cl_mem mem, size_t offset_bytes);
 CHOIR_API choir_buffer choir_host(const void *pointer);
 CHOIR_API choir_buffer choir_svm(const void *pointer);

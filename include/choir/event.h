@@ -45,7 +45,7 @@ CHOIR_API choir_status choir_event_test(choir_event *event, int *done_p);
 
 /* choir_event_wait: waits at most timeout_ms (negative: until the collective's own deadline) and returns the
  * collective's status.  TIMEOUT of the wait leaves the collective running.  The waiting thread drives progress.
- * WOULD_DEADLOCK inside a callback that choir runs. */
+ * WOULD_DEADLOCK inside a callback that choir runs, and for a call of this thread's open group. */
 CHOIR_API choir_status choir_event_wait(choir_event *event, int64_t timeout_ms);
 
 /* choir_event_status: the outcome of a complete event, else RUNNING.  choir_event_error: the sentence of the failure,
@@ -81,7 +81,8 @@ CHOIR_API void choir_event_release(choir_event *event);
 CHOIR_API choir_status choir_queue_wait(cl_command_queue queue, size_t n, choir_event *const *events);
 
 /* choir_event_to_cl: a cl_event of the comm's context that becomes CL_COMPLETE when the event completes, also after a
- * failure (some drivers abort on a negative status).  The caller releases it. */
+ * failure (some drivers abort on a negative status).  The caller releases it.  ARGUMENT once the comm is destroyed;
+ * UNSUPPORTED on a device of choir_device_create_host. */
 CHOIR_API choir_status choir_event_to_cl(choir_event *event, cl_event *out_p);
 
 /* choir_event_algorithm: the name of the call's algorithm, a constant text; "" while it is not chosen yet. */

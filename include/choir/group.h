@@ -84,8 +84,8 @@ CHOIR_API choir_status choir_comm_create_group_start(choir_comm *parent, const c
                                                      choir_event **event_p);
 
 /* choir_comm_find: the group of that name which this rank of the parent has made; the comm stays its maker's, until it
- * is destroyed.  ARGUMENT that names the rank and the group if the rank is no member of it or has not made it yet, or
- * the nearest name if there is no such group.  Never blocks; any thread. */
+ * is destroyed.  ARGUMENT that names the rank and the group if the rank called for it but is no member, or has not
+ * made it yet; else the nearest name of this rank's groups.  Never blocks; any thread. */
 CHOIR_API choir_status choir_comm_find(choir_comm *parent, const char *name, choir_comm **out_p);
 
 #ifdef __cplusplus

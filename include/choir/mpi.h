@@ -62,8 +62,8 @@ CHOIR_API choir_status choir_comm_create_gather(const choir_bootstrap *bootstrap
 /* choir_finalize_world: finalises MPI if choir_comm_create_world initialised it.  Call it when the last comm is
  * destroyed.  TIMEOUT if not all processes have come after CHOIR_DEADLINE_MS, as where one is dead (PEER_DEAD): MPI is
  * then left as it is until this process ends, and later calls say so again; MPI_Finalize, if you call it yourself, does
- * not return.  After choir_comm_create_gather it waits for the other processes, for 2 s at most, and leaves MPI as it
- * is until the process ends.  ARGUMENT in a process that was forked after MPI began: MPI is the parent's. */
+ * not return.  After choir_comm_create_gather it waits for the other processes, for some 6 s at most, and leaves MPI as
+ * it is until the process ends.  ARGUMENT in a process that was forked after MPI began: MPI is the parent's. */
 CHOIR_API choir_status choir_finalize_world(void);
 
 #ifdef __cplusplus

@@ -10,8 +10,8 @@ extern "C" {
 #endif
 
 /* The functions of an operator.  They run on any thread that reduces, several at once; they must not block, nor call
- * choir.  data, acc and src are aligned to their elements.  Elements of types that accumulate in f32 (f16, bf16,
- * f8e4m3, f8e5m2) come as f32, and dtype is CHOIR_F32 then; others come as they are stored.
+ * choir but as below.  data, acc and src are aligned to their elements.  Elements of types that accumulate in f32 (f16,
+ * bf16, f8e4m3, f8e5m2) come as f32, and dtype is CHOIR_F32 then; others come as they are stored.
  *
  * A function that cannot do its work calls choir_comm_abort, of every comm of its process that may be calling: then a
  * dense call is ABORTED on all ranks that would have read what was not folded.
@@ -48,7 +48,7 @@ typedef struct choir_op_config {
 
 /* choir_op_create: *op_p is an operator of this process, for all comms: dense reductions, scans (without final), lists,
  * persistent calls, sparse_allreduce and choir_coalesce_rows.  Other ranks give operators of their own that have the
- * same name, texts, commutative and set of functions; ranks that differ get a MISMATCH.
+ * same name, texts, commutative, data types and set of functions; ranks that differ get a MISMATCH.
  *
  * The functions run where the host reduces, the texts where kernels do.  With functions alone the host always reduces;
  * with texts alone kernels always do, and a device that cannot is UNSUPPORTED.  Texts are compiled when a call is

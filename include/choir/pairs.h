@@ -4,11 +4,11 @@
  * A pair is an index (I32 or I64) and a row of `width` elements.  Every call takes any kind of buffer, has deps and an
  * event like a collective (docs/events.md; event_p NULL blocks), and takes no options.  A failure is the call's alone.
  * Calls of one device run one after the other, in any order.  Kernels do the work on a GPU where all operands are
- * cl_mem; else the host does, with the same result.  Written and read operands may not overlap.
- * docs/pairs.md has an example.
+ * cl_mem, or as CHOIR_REDUCE says; else the host does, with the same result.  Written and read operands may not
+ * overlap. docs/pairs.md has an example.
  *
  * Errors: ARGUMENT (null, misaligned or overlapping buffers, of another context, counts beyond any memory, indices that
- * do not fit ind_dtype), UNSUPPORTED (dtype), CAPACITY, OPENCL, NO_MEMORY, TIMEOUT; or that of a dep. */
+ * do not fit ind_dtype), UNSUPPORTED (dtype, op), CAPACITY, OPENCL, NO_MEMORY, TIMEOUT; or that of a dep. */
 #ifndef CHOIR_PAIRS_H
 #define CHOIR_PAIRS_H
 
@@ -54,8 +54,8 @@ CHOIR_API choir_status choir_intersect(choir_device *device, choir_buffer ind, s
 
 /* choir_coalesce_rows: pairs in any order (indices >= 0) -> ascending distinct indices, the rows of one index reduced
  * by op in the order in which they came, so the bits never vary.  val_count / ind_count is the width.  op: any but
- * mean, premul_sum and local, which need ranks.  *pairs_p as for choir_select_above; with CAPACITY nothing is
- * written. */
+ * mean, premul_sum, local and one with a final function, which need ranks; val_dtype: any but pairs.  *pairs_p as for
+ * choir_select_above; with CAPACITY nothing is written. */
 CHOIR_API choir_status choir_coalesce_rows(choir_device *device, choir_buffer ind, size_t ind_count, choir_buffer val,
                                            size_t val_count, choir_dtype ind_dtype, choir_dtype val_dtype, choir_op op,
                                            choir_buffer to_ind, choir_buffer to_val, size_t *pairs_p,

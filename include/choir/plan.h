@@ -22,11 +22,13 @@ typedef struct choir_plan_options {
 	const char *rules;      /* rules as in CHOIR_RULES, before the built-in ones; NULL: the built-in rules alone */
 	int ranks;              /* 1 to 16384 */
 	int ranks_per_node;     /* consecutive ranks on each node; the last node may have fewer; 0: all on one node */
-	size_t bytes;           /* allreduce, broadcast, reduce, send, recv: the whole; the others: one rank's block */
+	size_t bytes;           /* allreduce, broadcast, reduce, scan, exscan, send, recv: the whole; the others: one
+	                         * rank's block */
 	choir_dtype dtype;      /* bytes are a multiple of its size */
-	int root;               /* broadcast, reduce; send, recv: the receiver of rank 0's message (0: the last rank) */
-	int in_place;           /* 1: send and recv are the same buffer */
-	int staged;             /* 1: device memory that the host cannot map, so the plan copies from it and to it */
+	int root; /* broadcast, reduce, gather(v), scatter(v); send, recv: the receiver of rank 0's message (0: the last
+	             rank) */
+	int in_place; /* 1: send and recv are the same buffer */
+	int staged;   /* 1: device memory that the host cannot map, so the plan copies from it and to it */
 	/* 1: the ranks of a node can access each other's buffers (choir_mem_alloc, or threads of one process) */
 	int shared;
 	size_t slot_bytes;    /* of a slot of the arena; 0: as in a comm of this layout */

@@ -24,11 +24,12 @@ typedef enum choir_sparse_wire {
 	CHOIR_SPARSE_WIRE_BF16 = 2,
 } choir_sparse_wire;
 
-/* Receives the result: choir calls it once, before the event completes, on one of its threads.  The buffers are
- * temporary: copy them inside.  They are host pointers if both send buffers are choir_host(), else cl_mems, also for
- * SVM, USM and choir_none(); so a rank of a host program that sends nothing gives choir_host().  On a device of
- * choir_device_create_host they are always host pointers, also for choir_none().  Both are choir_none() if the result
- * is empty.  A status other than SUCCESS becomes the event's.  A blocking choir call inside returns WOULD_DEADLOCK. */
+/* Receives the result: choir calls it once, before the event completes, on a thread of its own, one that waits in
+ * choir, or by the executor.  The buffers are temporary: copy them inside.  They are host pointers if both send buffers
+ * are choir_host(), else cl_mems, also for SVM, USM and choir_none(); so a rank of a host program that sends nothing
+ * gives choir_host().  On a device of choir_device_create_host they are always host pointers, also for choir_none().
+ * Both are choir_none() if the result is empty.  A status other than SUCCESS becomes the event's.  A blocking choir
+ * call inside returns WOULD_DEADLOCK. */
 typedef choir_status (*choir_sparse_completion_fn)(void *fn_ctx, choir_buffer ind, size_t ind_count,
                                                    choir_dtype ind_dtype, choir_buffer val, size_t val_count,
                                                    choir_dtype val_dtype);

@@ -13,7 +13,7 @@
 choir_status mpi_start(const choir_bootstrap *bootstrap, int64_t deadline_ms);
 
 /* mpi_leave_started: ends the use of an MPI that mpi_start has started; false if it has not.  It waits for the other
- * processes for 2 s at most.  MPI_Finalize is not called: Note [leaving]. */
+ * processes, for 2 s at most each time.  MPI_Finalize is not called: Note [leaving]. */
 bool mpi_leave_started(void);
 
 #endif
