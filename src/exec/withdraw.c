@@ -20,24 +20,27 @@ void withdraw(struct choir_comm *comm, int64_t now_ns)
 	comm_wake_node(comm);
 }
 
-/* Of another process: dead, or not to be waited for any longer.  One look is enough, unlike in Note [dead peers] in
- * check.c: nothing that it has said before matters to a failed comm. */
-static bool is_given_up(const struct comm_process *peer, bool late)
+/* Of another process that is dead, or not to be waited for any longer.  One look is enough, unlike in Note [dead peers]
+ * in check.c: nothing that it has said before matters to a failed comm. */
+static bool is_given_up(const struct choir_comm *comm, int local_rank, bool late)
 {
-	return late || peer->dead_looks > 0;
+	for (int p = 0; p < comm->n_near; p++) {
+		const struct comm_process *peer = &comm->processes[p];
+
+		for (int i = 0; i < peer->n_ranks; i++)
+			if (comm->layout.local_rank_of[peer->ranks[i]] == local_rank)
+				return late || peer->dead_looks > 0;
+	}
+	return false;
 }
 
 bool withdraw_left_alone(const struct run *run, int64_t now_ns)
 {
 	const struct choir_comm *comm = run->comm;
-	const struct layout *layout = &comm->layout;
 	bool late = now_ns - comm->engine.withdrawn_ns >= WITHDRAW_MS * INT64_C(1000000);
-	int inside = 0;
 
 	for (int local_rank = 0; local_rank < comm->node_size; local_rank++)
-		inside += !lane_is_left(run, local_rank);
-	for (int p = 0; p < comm->n_near && inside > 0; p++)
-		for (int i = 0; i < comm->processes[p].n_ranks && is_given_up(&comm->processes[p], late); i++)
-			inside -= !lane_is_left(run, layout->local_rank_of[comm->processes[p].ranks[i]]);
-	return inside <= 0;
+		if (!lane_is_left(run, local_rank) && !is_given_up(comm, local_rank, late))
+			return false;
+	return true;
 }
