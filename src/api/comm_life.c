@@ -154,10 +154,13 @@ choir_status comm_fill(struct bootstrap *b, int local, struct choir_comm *comm)
 	comm->lanes = arena_lane(comm->arena, 0, 0);
 	atomic_store(&comm_control(comm, comm->local_rank)->process, comm->process);
 	TRY(find_peers(b, comm));
-	comm->endpoint_of = calloc((size_t)b->n, sizeof *comm->endpoint_of);
+	comm->endpoint_of = calloc(2 * (size_t)b->n, sizeof *comm->endpoint_of);
 	if (comm->endpoint_of == NULL)
-		return error_no_memory("endpoints", (size_t)b->n * sizeof *comm->endpoint_of);
+		return error_no_memory("endpoints", 2 * (size_t)b->n * sizeof *comm->endpoint_of);
 	memcpy(comm->endpoint_of, b->endpoint_of, (size_t)b->n * sizeof *comm->endpoint_of);
+	comm->origin_of = comm->endpoint_of + b->n;
+	for (int r = 0; r < b->n; r++)
+		comm->origin_of[r] = join->parents != NULL ? join->parents[local]->origin_of[join->members[r]] : r;
 	if (join->config->keyed)
 		TRY(keyed_create(comm, &comm->keyed));
 	TRY(relatives_join(comm, join->parents != NULL ? join->parents[local] : NULL));
@@ -292,7 +295,7 @@ static void give_back(struct choir_comm *comm)
 	comm->lanes = NULL;
 	close_peers(comm);
 	free(comm->endpoint_of);
-	comm->endpoint_of = NULL;
+	comm->endpoint_of = comm->origin_of = NULL;
 	free(comm->engine.arena.done_seen);
 	comm->engine.arena.done_seen = NULL;
 }

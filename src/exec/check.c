@@ -19,7 +19,7 @@ enum { CHECK_MOST = 1024 }; /* runs that a check looks at, after those that can 
 enum { SIGN_RUNS = 64 };    /* runs whose late ranks get signs */
 
 struct wait_of_rank {
-	int endpoint; /* of the rank that is waited for */
+	int origin; /* of the rank that is waited for */
 	int64_t now;
 };
 
@@ -29,7 +29,7 @@ static void publish_in_relative(struct choir_comm *relative, void *ctx)
 	const struct wait_of_rank *wait = ctx;
 	int rank = relative->n - 1;
 
-	while (rank >= 0 && relative->endpoint_of[rank] != wait->endpoint)
+	while (rank >= 0 && relative->origin_of[rank] != wait->origin)
 		rank--;
 	liveness_publish_for(relative, rank, wait->now);
 }
@@ -54,7 +54,7 @@ static void publish_wait(struct choir_comm *comm, int64_t now)
 	}
 	liveness_publish(comm, target, at_work, now);
 	if (target >= 0 && waited_ms >= LIVENESS_SIGN_MS)
-		relatives_visit(comm, publish_in_relative, &(struct wait_of_rank){ comm->endpoint_of[target], now });
+		relatives_visit(comm, publish_in_relative, &(struct wait_of_rank){ comm->origin_of[target], now });
 }
 
 /* Does one of its first calls wait for that rank, and for long?  On a keyed comm a late call counts for every rank,

@@ -138,6 +138,7 @@ struct choir_comm {
 	uint64_t cache_bytes;        /* the last level of this machine's, about */
 	struct messenger *messenger; /* comms of this process share it, and it has its own locks */
 	int *endpoint_of;            /* [n] */
+	int *origin_of;              /* [n] their numbers in the comm that this one was split from, first of all */
 	struct comm_family *family;  /* the local ranks created together */
 	struct rules rules;
 	char *options;       /* of all dense calls; NULL = none */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A rank that sees a comm fail and destroys the others tells the cause to those who wait for it there. */
+#include "exec/comm.h"
 #include "world/gate.h"
 
 #include <semaphore.h>
@@ -294,6 +295,29 @@ static const world_fn cases[] = { parent_is_told,
 	                          silent_one_is_named,
 	                          silent_one_is_named_behind_deps };
 
+/* The numbers of the ranks in the first comm, by which relatives know each other's. */
+static void first_numbers(struct world *world, int rank, choir_comm *parent, void *arg)
+{
+	choir_comm *turned = NULL, *two = NULL;
+
+	(void)arg;
+	OK(choir_comm_split(parent, 0, -rank, &turned));
+	OK(choir_comm_split(turned, rank > 0 ? 0 : -1, 0, &two));
+	for (int r = 0; r < RANKS; r++)
+		CHECK(parent->origin_of[r] == r && turned->origin_of[r] == RANKS - 1 - r);
+	CHECK((two != NULL) == (rank > 0));
+	if (two != NULL)
+		CHECK(two->origin_of[0] == 2 && two->origin_of[1] == 1);
+	OK(choir_comm_destroy(two));
+	OK(choir_comm_destroy(turned));
+}
+
+static void test_first_numbers(void **state)
+{
+	(void)state;
+	world_run(RANKS, NULL, first_numbers, NULL);
+}
+
 static void test_relatives(void **state)
 {
 	(void)state;
@@ -317,7 +341,8 @@ static void test_busy(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_relatives), cmocka_unit_test(test_busy) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_relatives), cmocka_unit_test(test_busy),
+		                            cmocka_unit_test(test_first_numbers) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();
