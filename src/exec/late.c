@@ -124,6 +124,19 @@ static void say_other_tag(struct run *run, char *text, size_t bytes)
 		snprintf(text, bytes, "; a message from it with tag %u waits for a recv", (unsigned)tag);
 }
 
+/* What a run waits for that waits for no rank. */
+static const char *late_of(const struct run *run)
+{
+	switch (run->state) {
+	case RUN_ADMIT:
+		return "an earlier call of this rank is";
+	case RUN_ASK:
+		return "the device is, or an earlier call of this rank";
+	default:
+		return "the device is";
+	}
+}
+
 /* In a job a run waits for no rank: the others wait for this one. */
 static void say_job(const struct run *run, const char *called, double seconds, char *text, size_t bytes)
 {
@@ -145,8 +158,8 @@ void late_say(struct run *run, int64_t now, double seconds, char *text, size_t b
 		return;
 	}
 	if (culprit < 0) {
-		snprintf(text, bytes, "%s: rank %d: %s is not done after %.1f s, and no rank is late: the device is",
-		         comm->name, comm->rank, called, seconds);
+		snprintf(text, bytes, "%s: rank %d: %s is not done after %.1f s, and no rank is late: %s", comm->name,
+		         comm->rank, called, seconds, late_of(run));
 		return;
 	}
 	say_known(run, culprit, now, seconds, known, sizeof known);

@@ -24,8 +24,9 @@ static bool step_waits_for(struct run *run, const struct plan_step *step, int ra
 
 bool run_waits_for(struct run *run, int rank)
 {
-	if (run->state == RUN_ADMIT)
-		return comm_is_near(run->comm, rank) && run_held_up(run, run->comm->layout.local_rank_of[rank]);
+	if (run->state == RUN_ADMIT) /* where a call of this rank is in the way, the others may wait for that */
+		return comm_is_near(run->comm, rank) && !run_held_up(run, run->comm->local_rank) &&
+		       run_held_up(run, run->comm->layout.local_rank_of[rank]);
 	if (run->state == RUN_PEER_BUFFERS || run->state == RUN_PREVIOUS_PLAN)
 		return comm_is_near(run->comm, rank) && lane_behind(run, rank, 0);
 	if (run->state != RUN_STEPS)

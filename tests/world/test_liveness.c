@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The rank that is named is the one that stopped, and not one that itself waits for it (Note [liveness] in
  * src/exec/liveness.c). */
+#include "exec/event.h"
 #include "exec/liveness.h"
 #include "world/gate.h"
 
@@ -83,9 +84,68 @@ static void test_receives(void **state)
 		line_up_run(3, per_node, LONG_MS, chain_of_receives, NULL);
 }
 
+/* Rank 0's first call waits for its deps, and holds the lane that its ninth wants: the others are in the first call,
+ * and none of them is late. */
+enum { LANES_BETWEEN = COMM_LANES - 1, COUNT = 10 };
+
+/* Rank 0 says so each time that it gives a sign; one that it is giving may be older. */
+static void waits_for_nobody(struct world *world, int rank, choir_comm *comm, choir_event *event)
+{
+	const struct arena_control *control = comm_control(comm, 0);
+
+	for (int signs = 0; signs < 4 && !event_is_complete(event); signs++) {
+		int64_t last = atomic_load(&control->sign_ns);
+
+		while (atomic_load(&control->sign_ns) == last && !event_is_complete(event))
+			choir_event_wait(event, 1);
+		CHECK(signs < 2 || atomic_load(&control->waits_for) == 0);
+	}
+}
+
+static void own_call_in_the_way(struct world *world, int rank, choir_comm *comm, void *gate)
+{
+	choir_call held = CHOIR_CALL_INIT, last = CHOIR_CALL_INIT;
+	struct sum first, ninth;
+	cl_event deps[] = { gate };
+
+	held.cl_deps = deps;
+	held.n_cl_deps = 1;
+	held.deadline_ms = rank == 2 ? SHORT_MS : LONG_MS;
+	if (rank != 0)
+		held.n_cl_deps = 0;
+	OK(sum_start(&first, comm, COUNT, 1, &held, true));
+	for (int i = 0; i < LANES_BETWEEN; i++)
+		CHECK(sum_works(comm, COUNT));
+	last.deadline_ms = LONG_MS;
+	if (rank == 0)
+		OK(sum_start(&ninth, comm, COUNT, 1, &last, true));
+	line_up();
+	if (rank == 1)
+		waits_for_nobody(world, rank, comm, first.event);
+	IS(choir_event_wait(first.event, -1), CHOIR_TIMEOUT);
+	if (!says(choir_event_error(first.event), "rank 2: allreduce #0|waits for rank 0"))
+		world_fail(world, rank, "behind its own call: \"%s\"", choir_event_error(first.event));
+	if (rank == 0) {
+		IS(choir_event_wait(ninth.event, -1), CHOIR_TIMEOUT);
+		sum_free(&ninth);
+	}
+	sum_free(&first);
+}
+
+static void test_own_call(void **state)
+{
+	cl_event gate = gate_make(choir_device_context(world_device()));
+
+	(void)state;
+	line_up_run(3, 0, LONG_MS, own_call_in_the_way, gate);
+	gate_open(gate, CL_COMPLETE);
+	clReleaseEvent(gate);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_chains), cmocka_unit_test(test_receives) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_chains), cmocka_unit_test(test_receives),
+		                            cmocka_unit_test(test_own_call) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();
