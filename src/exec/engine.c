@@ -152,6 +152,7 @@ static struct due_job take_job(struct run *run)
 		return due;
 	due.job = run->script.job;
 	due.is_callback = run->script.is_callback;
+	due.until_ns = run_deadline_ns(run);
 	run->script.job = NULL;
 	atomic_fetch_add_explicit(&run->comm->submission.in_jobs, 1, memory_order_relaxed);
 	return due;
@@ -163,9 +164,13 @@ static void do_job(const struct due_job *due)
 
 	if (due->is_callback)
 		callback_enter();
+	else
+		dev_build_deadline(due->until_ns);
 	due->job(due->run->script.state);
 	if (due->is_callback)
 		callback_leave();
+	else
+		dev_build_deadline(0);
 	atomic_store_explicit(&due->run->script.job_done, true, memory_order_release);
 	atomic_fetch_sub_explicit(&comm->submission.in_jobs, 1, memory_order_relaxed);
 	bell_ring(bell_mine()); /* this thread may wait for another event, and leave the run to others */

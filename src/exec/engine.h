@@ -33,6 +33,7 @@ struct due_job {
 	struct run *run; /* NULL = none is due */
 	void (*job)(void *state);
 	bool is_callback;
+	int64_t until_ns; /* the deadline of its call */
 };
 
 /* engine_drive: takes what was submitted, looks for messages, advances what can be advanced, completes what ended.  If
