@@ -128,7 +128,7 @@ static choir_status add_call(struct keyed *keyed, const struct run *run, struct 
 
 	if (call != NULL && !is_over(call))
 		return error_set(CHOIR_ARGUMENT,
-		                 "%s: rank %d: %s: a call of key '%s' is under way: a key may come again once it is "
+		                 "%s: rank %d: %s: a call of key '%.80s' is under way: a key may come again once it is "
 		                 "complete",
 		                 run->comm->name, run->comm->rank, run_name(run), run->match_key);
 	if (call != NULL) {

@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { TABLE_MS = 200 }; /* so long may a rank have the table of keys before the sentence says so */
 
@@ -43,8 +44,10 @@ static void list_missing(const struct choir_comm *comm, const struct keyed_call 
 		if (may_have_made(comm, call, rank))
 			continue;
 		n++;
-		if (at >= 0 && (size_t)at + 16 < sizeof ranks)
+		if (at + 16 < (int)sizeof ranks)
 			at += snprintf(ranks + at, sizeof ranks - (size_t)at, " %d", rank);
+		else
+			memcpy(ranks + at, " ...", sizeof " ...");
 	}
 	if (n == 0)
 		snprintf(text, bytes, "a rank of another node has");
@@ -190,10 +193,10 @@ static void describe_unsaid(const struct choir_comm *comm, const struct keyed_ca
 
 		while (was_seen(comm, at))
 			at++;
-		snprintf(why, sizeof why, "%d others wait for ranks of this node, '%s' for rank %d", KEY_BOARD_KEYS,
+		snprintf(why, sizeof why, "%d others wait for ranks of this node, '%.80s' for rank %d", KEY_BOARD_KEYS,
 		         first, comm_rank_at(comm, at));
 	}
-	snprintf(text, bytes, "%s: rank %d: %s: after %.1f s the key '%s' is not said to the others: %s", comm->name,
+	snprintf(text, bytes, "%s: rank %d: %s: after %.1f s the key '%.80s' is not said to the others: %s", comm->name,
 	         comm->rank, run_name(call->first), ms / 1e3, call->text, why);
 }
 
@@ -210,30 +213,31 @@ static void describe(const struct choir_comm *comm, const struct keyed_call *cal
 		return;
 	}
 	if (call->begun) {
-		snprintf(
-		    text, bytes,
-		    "%s: rank %d: %s: after %.1f s rank %d has not passed on that the key '%s', which all ranks have "
-		    "said, is next",
-		    comm->name, comm->rank, run_name(run), ms / 1e3, teller(comm), call->text);
+		snprintf(text, bytes,
+		         "%s: rank %d: %s: after %.1f s rank %d has not passed on that the key '%.80s', which all "
+		         "ranks have "
+		         "said, is next",
+		         comm->name, comm->rank, run_name(run), ms / 1e3, teller(comm), call->text);
 		return;
 	}
 	if (!table_is_free) {
-		snprintf(text, bytes,
-		         "%s: rank %d: %s: after %.1f s the key '%s' is not next: a rank of this node holds the table "
-		         "of keys",
-		         comm->name, comm->rank, run_name(run), ms / 1e3, call->text);
+		snprintf(
+		    text, bytes,
+		    "%s: rank %d: %s: after %.1f s the key '%.80s' is not next: a rank of this node holds the table "
+		    "of keys",
+		    comm->name, comm->rank, run_name(run), ms / 1e3, call->text);
 		return;
 	}
 	if (teller_has_stopped(comm, call, now)) {
 		snprintf(text, bytes,
-		         "%s: rank %d: %s: after %.1f s rank %d has not passed on whether the key '%s' is next, and "
+		         "%s: rank %d: %s: after %.1f s rank %d has not passed on whether the key '%.80s' is next, and "
 		         "gives no sign",
 		         comm->name, comm->rank, run_name(run), ms / 1e3, teller(comm), call->text);
 		return;
 	}
 	list_missing(comm, call, missing, sizeof missing);
-	snprintf(text, bytes, "%s: rank %d: %s: after %.1f s %s not made the call of key '%s'", comm->name, comm->rank,
-	         run_name(run), ms / 1e3, missing, call->text);
+	snprintf(text, bytes, "%s: rank %d: %s: after %.1f s %s not made the call of key '%.80s'", comm->name,
+	         comm->rank, run_name(run), ms / 1e3, missing, call->text);
 }
 
 /* Has this rank read the order of keys?  An entry that it has not read may begin the call. */
@@ -251,7 +255,7 @@ static choir_status say_left(struct choir_comm *comm, const struct keyed_call *c
 	char why[ERROR_TEXT_BYTES] = "which is dead";
 	choir_status st = gone != NULL ? gone_failure(gone, why, sizeof why) : CHOIR_PEER_DEAD;
 
-	snprintf(text, bytes, "%s: rank %d: %s waits for a call of key '%s' by rank %d, %s", comm->name, comm->rank,
+	snprintf(text, bytes, "%s: rank %d: %s waits for a call of key '%.80s' by rank %d, %s", comm->name, comm->rank,
 	         run_name(call->first), call->text, rank, why);
 	return st;
 }

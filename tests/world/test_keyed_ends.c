@@ -295,12 +295,39 @@ static void test_held_sender(void **state)
 	line_up_end();
 }
 
+/* However long the key is, the sentence has room for what comes behind it. */
+static void long_key(struct world *world, int rank, choir_comm *comm, void *unused)
+{
+	char key[700];
+	choir_call call;
+
+	(void)unused;
+	memset(key, 'k', sizeof key);
+	key[sizeof key - 1] = '\0';
+	call = with_key(key);
+	if (rank == 0)
+		SAYS(choir_barrier(comm, &call, NULL), CHOIR_ABORTED,
+		     "of key 'kkk|by rank 1, which destroyed its comm");
+	if (rank == 1) {
+		world->comms[rank] = NULL;
+		OK(choir_comm_destroy(comm));
+	}
+}
+
+static void test_long_key(void **state)
+{
+	choir_comm_config config = keyed_config(0);
+
+	(void)state;
+	world_run(2, &config, long_key, NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_all_parts_or_none), cmocka_unit_test(test_destroy_waits),
 		cmocka_unit_test(test_table_is_busy),     cmocka_unit_test(test_first_rank_is_named),
-		cmocka_unit_test(test_held_sender),
+		cmocka_unit_test(test_held_sender),       cmocka_unit_test(test_long_key),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
