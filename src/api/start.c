@@ -2,11 +2,13 @@
 #include "api/start.h"
 
 #include "api/tensor_list.h"
+#include "base/arithmetic.h"
+#include "base/fork.h"
+#include "base/wait.h"
 #include "exec/call_cache.h"
 #include "exec/commit.h"
 #include "exec/engine.h"
 #include "exec/inline.h"
-#include "base/fork.h"
 #include "exec/thread.h"
 
 #include <stddef.h>
@@ -100,6 +102,12 @@ static choir_status execute_parts(choir_comm *comm, struct prepared *prepared, s
 	return event == NULL ? st : error_named(call_finish(name, caller_name, comm, event, pair, seq), caller_name);
 }
 
+/* One, if the time is over: the part then says what it waits for. */
+static int64_t left_ms(int64_t end_ns)
+{
+	return max_i64(1, (end_ns - wait_now_ns()) / 1000000);
+}
+
 /* After inline_enter: one part after the other, each of which enters anew; where something else is under way by then,
  * the others are submitted. */
 static choir_status execute_list(choir_comm *comm, struct prepared *prepared, int64_t deadline_ms,
@@ -108,15 +116,16 @@ static choir_status execute_list(choir_comm *comm, struct prepared *prepared, in
 	choir_call call = CHOIR_CALL_INIT;
 	struct commit *none = NULL;
 	size_t begun = 0;
+	int64_t end_ns = wait_end_ns(deadline_ms > 0 ? deadline_ms : comm->deadline_ms);
 	choir_status st;
 
-	call.deadline_ms = deadline_ms;
 	call.name = caller_name;
 	prepared_retain(prepared);
 	(void)comm_enter(comm); /* with the right to drive; between the parts somebody may destroy the comm */
 	do
-		st = execute_parts(comm, prepared, begun++, 1, deadline_ms, caller_name);
+		st = execute_parts(comm, prepared, begun++, 1, left_ms(end_ns), caller_name);
 	while (st == CHOIR_SUCCESS && begun < prepared->n_parts && inline_enter(comm));
+	call.deadline_ms = left_ms(end_ns);
 	if (st == CHOIR_SUCCESS && begun < prepared->n_parts)
 		st = submit_runs(comm, prepared, begun++, &call, NULL, NULL, &none);
 	if (st == CHOIR_NO_MEMORY && begun > 1) /* the first part is done: the list cannot be made again */

@@ -2,6 +2,7 @@
 /* choir_allreduce_multi and its persistent form as calls: what they refuse, what ranks must agree on, what they wait
  * for and keep meanwhile. */
 #include "base/dtype.h"
+#include "base/wait.h"
 #include "world/gate.h"
 #include "world/tensors.h"
 
@@ -291,10 +292,54 @@ static void test_deps(void **state)
 	on_layouts(behind_deps);
 }
 
+/* --- one deadline for all buckets --- */
+
+enum { BUCKETS = 6, SLOW_US = 150000, LIST_MS = 300 };
+
+static void fold_slowly(void *slow, void *acc, const void *src, size_t count, choir_dtype dtype)
+{
+	(void)dtype;
+	if (slow != NULL)
+		wait_sleep_us(SLOW_US);
+	for (size_t i = 0; i < count; i++)
+		((float *)acc)[i] += ((const float *)src)[i];
+}
+
+/* Rank 1 takes longer for each bucket than it may for three, and not as long as it may for one. */
+static void slow_buckets(struct world *world, int rank, choir_comm *comm, void *unused)
+{
+	float a[BUCKETS] = { 0 };
+	choir_tensor t[BUCKETS];
+	choir_op_config config = CHOIR_OP_CONFIG_INIT;
+	choir_call call = CHOIR_CALL_INIT;
+	choir_op op;
+	choir_status st;
+
+	(void)unused;
+	config.name = "slow";
+	config.fold = fold_slowly;
+	config.ctx = rank == 1 ? &config : NULL;
+	OK(choir_op_create(&config, &op));
+	for (int i = 0; i < BUCKETS; i++)
+		t[i] = tensor_at(&a[i], &a[i], 1);
+	call.deadline_ms = LIST_MS;
+	call.options = "bucket_bytes=4";
+	st = choir_allreduce_multi(comm, t, BUCKETS, op, &call, NULL);
+	CHECK(rank == 1 || st == CHOIR_TIMEOUT);
+	OK(choir_op_destroy(op));
+}
+
+static void test_slow_buckets(void **state)
+{
+	(void)state;
+	world_run_at(2, 0, 60000, slow_buckets, NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_refusals), cmocka_unit_test(test_again),
-		                            cmocka_unit_test(test_mismatch), cmocka_unit_test(test_deps) };
+		                            cmocka_unit_test(test_mismatch), cmocka_unit_test(test_deps),
+		                            cmocka_unit_test(test_slow_buckets) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	gate_drop();
