@@ -26,9 +26,13 @@ static choir_status still_runs(const choir_event *event, int64_t waited_ms)
 {
 	struct choir_comm *comm = event->comm;
 	char text[RUN_TEXT_BYTES];
-	bool inside = comm_enter(comm);
+	bool inside;
 
 	event_say_name(event, text, sizeof text);
+	if (comm->n == 0) /* it is being made: this process has no rank yet */
+		return error_set(CHOIR_TIMEOUT, "%s was not complete after %lld ms of waiting", text,
+		                 (long long)waited_ms);
+	inside = comm_enter(comm);
 	if (inside) {
 		engine_call_of(event, text, sizeof text);
 		comm_leave(comm);

@@ -65,6 +65,9 @@ choir_status choir_event_to_cl(choir_event *event, cl_event *out_p)
 	if (event == NULL || out_p == NULL)
 		return error_set(CHOIR_ARGUMENT, "choir_event_to_cl: null argument");
 	TRY(event_check("choir_event_to_cl", event));
+	if (event->comm->n == 0)
+		return error_set(CHOIR_ARGUMENT,
+		                 "choir_event_to_cl: the event's comm is being made: wait for it by choir_event_wait");
 	if (atomic_load(&event->comm->engine.closed))
 		return error_set(CHOIR_ARGUMENT, "choir_event_to_cl: the event's comm has been destroyed");
 	if (dev_is_host(event->comm->device))
