@@ -270,6 +270,7 @@ choir_status choir_comm_destroy(choir_comm *comm)
 	named_forget(comm);
 	engine_refuse(comm);
 	st = end_calls(comm);
+	named_forget(comm); /* a group of this rank alone may have been made meanwhile */
 	if (choir_comm_status(comm) == CHOIR_SUCCESS) {
 		gone_say(comm, false);
 		drain_all(comm, NEWS_MS);
