@@ -90,7 +90,8 @@ static void wait_for_all(struct topk_run *run)
 	struct topk_far *far = &run->far;
 
 	if (far->busy && far->end == NULL)
-		(void)dev_marker(dev_queue(run->env.device), &far->end);
+		if (dev_marker(dev_queue(run->env.device), &far->end) != CHOIR_SUCCESS)
+			dev_drain(run->env.device);
 	(void)dev_wait(&far->end);
 	far->busy = false;
 }
