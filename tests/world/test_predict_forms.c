@@ -80,7 +80,8 @@ static void test_every(void **state)
 }
 
 /* A v form of equal blocks takes as long as the collective of equal blocks by the same algorithm, or longer where the
- * two reach the blocks in different ways; alone with far memory, alltoallv copies short blocks there and is faster. */
+ * two reach the blocks in different ways (a thousandth less where only the order of steps differs); alone with far
+ * memory, alltoallv copies short blocks there and is faster. */
 static void equal_blocks(struct world *world, int rank, choir_comm *comm, void *unused)
 {
 	static const struct {
@@ -102,7 +103,7 @@ static void equal_blocks(struct world *world, int rank, choir_comm *comm, void *
 		OK(choir_predict(comm, v, counts[i / 5], CHOIR_F32, CHOIR_OP_SUM, 0, NULL, &seconds, &algorithm));
 		OK(by_algorithm(comm, equal, counts[i / 5], CHOIR_OP_SUM, algorithm, &wanted));
 		may_differ = pairs[i % 5].slower == NULL || strcmp(algorithm, pairs[i % 5].slower) == 0;
-		if (!same(seconds, wanted) && !(may_differ && (stays || seconds > wanted)))
+		if (!same(seconds, wanted) && !(may_differ && (stays || seconds > 0.999 * wanted)))
 			world_fail(world, rank, "%s of %zu by %s: %g s, but %s %g s", v, counts[i / 5], algorithm,
 			           seconds, equal, wanted);
 	}
