@@ -210,7 +210,8 @@ static bool pass_on(const struct due_job *due, bool to_worker)
 	atomic_fetch_add(&passed_on, 1);
 	if (copy != NULL) {
 		*copy = *due;
-		taken = to_worker ? worker_take(do_as_work, copy) : executor_take(do_as_work, copy);
+		taken = to_worker ? worker_take(due->is_callback ? WORKER_CALLBACKS : WORKER_JOBS, do_as_work, copy)
+		                  : executor_take(do_as_work, copy);
 	}
 	if (!taken) {
 		free(copy);

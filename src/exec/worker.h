@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* A thread that does what would hold up the background thread: the long host work of scripts, and callbacks where there
- * is no executor.  It is started by the first work and ends with the last comm. */
+/* Threads that do what would hold up the background thread: one the long host work of scripts, one the callbacks where
+ * there is no executor, since a callback may take as long as it likes.  Each is started by its first work and ends with
+ * the last comm. */
 #ifndef EXEC_WORKER_H
 #define EXEC_WORKER_H
 
 #include <stdbool.h>
 
-/* worker_take: the thread will do the work, one after another; false: it cannot, and nothing was done. */
-bool worker_take(void (*work)(void *), void *arg);
+enum worker_kind { WORKER_JOBS, WORKER_CALLBACKS, WORKERS };
 
-/* worker_end: it ends once it has done all; no comm is left.  Waits for it. */
+/* worker_take: that thread will do the work, one after another; false: it cannot, and nothing was done. */
+bool worker_take(enum worker_kind kind, void (*work)(void *), void *arg);
+
+/* worker_end: they end once they have done all; no comm is left.  Waits for them. */
 void worker_end(void);
 
 #endif

@@ -98,7 +98,7 @@ static choir_status add(struct topk_run *run, int end)
 		pairs += run->lists[s].count;
 	split->adding = end;
 	split->busy = pairs >= WORKER_PAIRS;
-	if (split->busy && worker_take(topk_split_add, run))
+	if (split->busy && worker_take(WORKER_JOBS, topk_split_add, run))
 		return CHOIR_SUCCESS;
 	split->busy = false;
 	return add_lists(run, end);

@@ -6,6 +6,7 @@
 #include "world/gate.h"
 #include "world/memory.h"
 
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -18,13 +19,13 @@ enum { RANKS = 5, COUNT = 60000, K = 15000 };
 
 static _Atomic int taken; /* lists that the worker adds */
 
-bool __real_worker_take(void (*work)(void *), void *arg);
-bool __wrap_worker_take(void (*work)(void *), void *arg);
+bool __real_worker_take(enum worker_kind kind, void (*work)(void *), void *arg);
+bool __wrap_worker_take(enum worker_kind kind, void (*work)(void *), void *arg);
 
-bool __wrap_worker_take(void (*work)(void *), void *arg)
+bool __wrap_worker_take(enum worker_kind kind, void (*work)(void *), void *arg)
 {
 	atomic_fetch_add(&taken, work == topk_split_add);
-	return __real_worker_take(work, arg);
+	return __real_worker_take(kind, work, arg);
 }
 
 /* Sums are rounded, so another order of the ranks has other bits. */
@@ -142,10 +143,72 @@ static void mismatch(void **state)
 	line_up_run(2, 0, 30000, mismatch_rank, NULL);
 }
 
+/* --- a callback that takes long --- */
+
+static _Atomic int in_callback; /* ranks */
+static _Atomic bool may_return;
+
+static choir_status take_long(void *unused, choir_buffer ind, size_t ind_count, choir_dtype ind_dtype, choir_buffer val,
+                              size_t val_count, choir_dtype val_dtype)
+{
+	(void)unused, (void)ind, (void)ind_count, (void)ind_dtype, (void)val, (void)val_count, (void)val_dtype;
+	atomic_fetch_add(&in_callback, 1);
+	while (!atomic_load(&may_return))
+		sched_yield();
+	return CHOIR_SUCCESS;
+}
+
+static choir_status take_none(void *unused, choir_buffer ind, size_t ind_count, choir_dtype ind_dtype, choir_buffer val,
+                              size_t val_count, choir_dtype val_dtype)
+{
+	(void)unused, (void)ind, (void)ind_count, (void)ind_dtype, (void)val, (void)val_count, (void)val_dtype;
+	return CHOIR_SUCCESS;
+}
+
+/* Rank 0's callback has a thread of the library's, since nobody waits, until a call on another comm is over that needs
+ * one too. */
+static void beside_rank(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	choir_sparse_attr attr = CHOIR_SPARSE_ATTR_INIT;
+	float *grad = calloc(COUNT, sizeof *grad), *got = malloc(COUNT * sizeof *got), one = 1;
+	choir_topk_config config = law_config("topk-sa", COUNT, K);
+	choir_comm *other = NULL;
+	choir_event *event = NULL;
+	int32_t ind = rank;
+
+	(void)arg;
+	OK(choir_comm_split(comm, 0, 0, &other));
+	for (size_t i = 0; i < COUNT; i++)
+		grad[i] = fraction(rank, i);
+	attr.completion_fn = rank == 0 ? take_long : take_none;
+	OK(choir_sparse_allreduce(comm, choir_host(&ind), 1, choir_host(&one), 1, choir_none(), NULL, choir_none(),
+	                          NULL, CHOIR_I32, CHOIR_F32, CHOIR_OP_SUM, &attr, NULL, &event));
+	while (atomic_load(&in_callback) == 0)
+		sched_yield();
+	line_up();
+	config.sends_in_flight = 1;
+	(void)reduce(world, rank, other, &config, grad, got);
+	line_up();
+	atomic_store(&may_return, true);
+	OK(world_wait(CHOIR_SUCCESS, event));
+	OK(choir_comm_destroy(other));
+	free(grad);
+	free(got);
+}
+
+static void beside_a_callback(void **state)
+{
+	(void)state;
+	atomic_store(&taken, 0);
+	line_up_run(4, 0, 5000, beside_rank, NULL);
+	assert_true(atomic_load(&taken) > 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(rank_order), cmocka_unit_test(law),
-		                            cmocka_unit_test(law_of_long_lists), cmocka_unit_test(mismatch) };
+		                            cmocka_unit_test(law_of_long_lists), cmocka_unit_test(mismatch),
+		                            cmocka_unit_test(beside_a_callback) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	gate_drop();
