@@ -76,10 +76,11 @@ choir_status join_comms(const struct join *join, choir_comm **comms_out)
 	choir_status st, mine;
 
 	st = bootstrap_begin(&bootstrap);
+	mine = join->ready;
+	if (st == CHOIR_SUCCESS && comms == NULL && mine == CHOIR_SUCCESS)
+		mine = error_no_memory("comms", (size_t)join->n_local * sizeof *comms);
 	if (st == CHOIR_SUCCESS)
-		st = bootstrap_run(&bootstrap, comms != NULL
-		                                   ? CHOIR_SUCCESS
-		                                   : error_no_memory("comms", (size_t)join->n_local * sizeof *comms));
+		st = bootstrap_run(&bootstrap, mine);
 	if (st == CHOIR_SUCCESS && bootstrap.apart[0] != '\0' && bootstrap.me == 0)
 		log_text(LOG_WARNING, "%s: %s, so their messages take the transport", join->call, bootstrap.apart);
 	if (st == CHOIR_SUCCESS)

@@ -19,6 +19,7 @@ struct join {
 	const struct layout *parent_nodes; /* split: ranks of one node of the parent stay together, others apart */
 	const int *members;                /* split: [ranks] the parent rank of each */
 	const struct process *processes;   /* [processes] their facts, if all know them; NULL = they are gathered */
+	choir_status ready;                /* of what was before, with this thread's last error: the others are told */
 };
 
 /* join_comms: collective over the processes; comms_out[i] is local rank i's.  All or nothing. */

@@ -11,6 +11,7 @@
 #include "api/comm_life.h"
 #include "api/split_claims.h"
 #include "api/bootstrap.h"
+#include "base/kept_error.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -178,8 +179,9 @@ static void know_processes(struct split *split, int n, int color)
 	}
 }
 
+/* failure: of a color before, which the others of this one are told. */
 static choir_status split_color(struct split *split, int color, int my_driver, struct locals *locals,
-                                choir_comm **comms_out)
+                                const struct kept_error *failure, choir_comm **comms_out)
 {
 	choir_comm *parent = split->calls.comms[0];
 	choir_bootstrap bootstrap = { sizeof bootstrap, 0, 0, exchange, split, NULL };
@@ -199,6 +201,7 @@ static choir_status split_color(struct split *split, int color, int my_driver, s
 	join.parent_nodes = &parent->layout;
 	join.members = split->members;
 	join.processes = split->processes;
+	join.ready = error_again(failure);
 	TRY(join_comms(&join, locals->made));
 	for (int i = 0; i < locals->n; i++)
 		comms_out[locals->index[i]] = locals->made[i];
@@ -208,8 +211,9 @@ static choir_status split_color(struct split *split, int color, int my_driver, s
 static choir_status split_colors(struct split *split, struct locals *locals, choir_comm **comms_out)
 {
 	int my_driver = split->calls.claims[split->calls.comms[0]->rank].driver, color = -1;
+	struct kept_error failure = { 0 };
 
-	for (;;) { /* ascending, so that all calls meet in the same order */
+	for (;;) { /* ascending, so that all calls meet in the same order; also after a failure: others wait there */
 		int next = -1;
 
 		for (int i = 0; i < split->calls.n_local; i++) {
@@ -219,10 +223,10 @@ static choir_status split_colors(struct split *split, struct locals *locals, cho
 				next = mine;
 		}
 		if (next < 0)
-			return CHOIR_SUCCESS;
+			return error_again(&failure);
 		color = next;
 		memset(locals->made, 0, (size_t)split->calls.n_local * sizeof *locals->made);
-		TRY(split_color(split, color, my_driver, locals, comms_out));
+		error_keep_first(&failure, split_color(split, color, my_driver, locals, &failure, comms_out));
 	}
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where callers' callbacks run if choir_set_executor was called; else on the thread that completes the call, or on the
+/* Where callers' callbacks run if choir_set_executor was called; else on the thread that completes the call, or on a
  * worker if that is the background thread. */
 #ifndef EXEC_EXECUTOR_H
 #define EXEC_EXECUTOR_H

@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -195,6 +196,70 @@ static void test_split_start(void **state)
 	world_end(&world);
 }
 
+/* A thread splits for two ranks, of two colors.  The first color fails, since a thread that splits for one rank wants
+ * it keyed; the other thread of the second color is told, and the parent goes on. */
+struct two_colors {
+	struct world world;
+	choir_status st[3];
+	char text[3][512];
+};
+
+struct splitter {
+	struct two_colors *all;
+	int i;
+};
+
+static void *split_some(void *arg)
+{
+	const struct splitter *me = arg;
+	struct two_colors *all = me->all;
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+	choir_comm *made[2] = { NULL, NULL };
+	const int colors[2] = { 0, 1 }, keys[2] = { 0, 0 };
+
+	config.keyed = 1;
+	if (me->i == 0)
+		all->st[0] = choir_comm_split_local(2, all->world.comms, colors, keys, made);
+	if (me->i == 1)
+		all->st[1] = choir_comm_split_config(all->world.comms[2], 0, 0, &config, made);
+	if (me->i == 2)
+		all->st[2] = choir_comm_split(all->world.comms[3], 1, 0, made);
+	snprintf(all->text[me->i], sizeof all->text[0], "%s", choir_last_error());
+	return NULL;
+}
+
+static void test_two_colors(void **state)
+{
+	static struct two_colors all;
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+	pthread_t threads[3];
+	struct splitter splitters[3];
+	struct sum sums[4];
+
+	(void)state;
+	config.deadline_ms = 10000;
+	world_begin(&all.world, 4, &config);
+	for (int i = 0; i < 3; i++) {
+		splitters[i] = (struct splitter){ &all, i };
+		assert_int_equal(pthread_create(&threads[i], NULL, split_some, &splitters[i]), 0);
+	}
+	for (int i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(all.st[i], CHOIR_MISMATCH);
+		assert_true(says(all.text[i], "choir_comm_split|keyed"));
+	}
+	assert_true(says(all.text[2], "rank 0"));
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(sum_start(&sums[i], all.world.comms[i], COUNT, 1, NULL, true), CHOIR_SUCCESS);
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(choir_event_wait(sums[i].event, -1), CHOIR_SUCCESS);
+		assert_true(sum_is(&sums[i], 4));
+		sum_free(&sums[i]);
+	}
+	world_end(&all.world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -202,6 +267,7 @@ int main(void)
 		cmocka_unit_test(test_flush),
 		cmocka_unit_test(test_flush_while_destroyed),
 		cmocka_unit_test(test_split_start),
+		cmocka_unit_test(test_two_colors),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
