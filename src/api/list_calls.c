@@ -12,15 +12,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A list without elements is reduced as one of the first type that the operator is defined for. */
+/* A list without elements is reduced as one of the first type that the operator is defined for; of narrow types, whose
+ * order of rounding not all algorithms keep, only if there is no other. */
 static choir_dtype type_without_elements(enum collective collective, choir_op op)
 {
 	bool reduces = collective_has(collective, TRAIT_REDUCES);
-	choir_dtype dtype = 0;
 
-	while (reduces && dtype < N_DTYPES && reduce_supported(dtype, op) != CHOIR_SUCCESS)
-		dtype++;
-	return dtype < N_DTYPES ? dtype : 0;
+	for (int narrow = 0; narrow < 2 && reduces; narrow++)
+		for (choir_dtype dtype = 0; dtype < N_DTYPES; dtype++)
+			if (dtype_is_narrow(dtype) == (narrow == 1) && reduce_supported(dtype, op) == CHOIR_SUCCESS)
+				return dtype;
+	return 0;
 }
 
 /* A bucket of one tensor needs no segments. */

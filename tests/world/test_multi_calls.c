@@ -32,12 +32,16 @@ static void empty_lists(struct world *world, int rank, choir_comm *comm)
 {
 	static __thread float a[4];
 	choir_tensor t = tensor_at(a, a, 0);
+	choir_call call = CHOIR_CALL_INIT;
 
 	for (choir_op op = 0; op < N_OPS; op++) {
 		OK(choir_allreduce_multi(comm, &t, 1, op, NULL, NULL));
 		OK(choir_allreduce_multi(comm, NULL, 0, op, NULL, NULL));
 	}
 	IS(choir_allreduce_multi(comm, NULL, 0, N_OPS, NULL, NULL), CHOIR_ARGUMENT);
+	/* the first type of premul_sum is narrow, and this algorithm rounds those at each rank */
+	call.options = "order=ranks, algorithm=rank_chain";
+	OK(choir_allreduce_multi(comm, &t, 1, CHOIR_OP_PREMUL_SUM, &call, NULL));
 }
 
 /* Refused before anything is sent: the comm goes on. */
