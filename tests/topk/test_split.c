@@ -200,7 +200,7 @@ static void beside_a_callback(void **state)
 {
 	(void)state;
 	atomic_store(&taken, 0);
-	line_up_run(4, 0, 5000, beside_rank, NULL);
+	line_up_run(4, 0, 30000, beside_rank, NULL);
 	assert_true(atomic_load(&taken) > 0);
 }
 
