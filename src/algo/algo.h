@@ -115,8 +115,7 @@ const struct algorithm *algo_find(enum collective collective, const char *name);
 const struct algorithm *algo_default(const struct algo_in *in);
 
 /* algo_device_least: from so many bytes on ranks whose devices share a context leave the host out, UINT64_MAX = never;
- * prefix: scan, exscan; command_bytes and peer_percent as in algo_in.  Note [far or on the device] in algo_default.c.
- */
+ * prefix: of scan and exscan; the others as in algo_in.  Note [far or on the device] in algo_default.c. */
 uint64_t algo_device_least(int ranks, bool prefix, uint64_t command_bytes, unsigned peer_percent);
 
 #endif

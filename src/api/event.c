@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The public functions of events; the object is in exec/event.c. */
+#include "api/started.h"
 #include "exec/comm.h"
 #include "exec/engine.h"
 #include "exec/event.h"
@@ -29,7 +30,7 @@ static choir_status still_runs(const choir_event *event, int64_t waited_ms)
 	bool inside;
 
 	event_say_name(event, text, sizeof text);
-	if (comm->n == 0) /* it is being made: this process has no rank yet */
+	if (started_is_shell(comm))
 		return error_set(CHOIR_TIMEOUT, "%s was not complete after %lld ms of waiting", text,
 		                 (long long)waited_ms);
 	inside = comm_enter(comm);

@@ -3,6 +3,7 @@
  * since a pending one blocks whole queues on some drivers.  It always ends CL_COMPLETE: on a negative status one
  * runtime aborts the process and another runs the dependent kernel anyway. */
 #include "api/call.h"
+#include "api/started.h"
 
 #include "exec/event.h"
 #include "exec/progress.h"
@@ -65,7 +66,7 @@ choir_status choir_event_to_cl(choir_event *event, cl_event *out_p)
 	if (event == NULL || out_p == NULL)
 		return error_set(CHOIR_ARGUMENT, "choir_event_to_cl: null argument");
 	TRY(event_check("choir_event_to_cl", event));
-	if (event->comm->n == 0)
+	if (started_is_shell(event->comm))
 		return error_set(CHOIR_ARGUMENT,
 		                 "choir_event_to_cl: the event's comm is being made: wait for it by choir_event_wait");
 	if (atomic_load(&event->comm->engine.closed))

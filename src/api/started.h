@@ -21,6 +21,12 @@ choir_status started_begin(const struct started_call *started, choir_event **eve
  * first comm.  One reference. */
 choir_status started_shell(choir_device *device, choir_comm **out_p);
 
+/* started_is_shell: is that such a comm?  Its process has no rank yet. */
+static inline bool started_is_shell(const choir_comm *comm)
+{
+	return comm->n == 0;
+}
+
 /* A copy of the caller's config, its texts included.  started_config: given NULL: started_config_of is NULL too.
  * ARGUMENT for a wrong struct_size. */
 struct started_config {
