@@ -92,6 +92,29 @@ static void numbers_are_encoded(void **state)
 	assert_memory_equal(got, i8, 4);
 }
 
+/* Rules compare all bytes of uneven blocks, whatever the count of one rank; of alltoallv the mean block's. */
+static void rules_compare_the_same_on_all_ranks(void **state)
+{
+	static const struct {
+		struct collective_row what;
+		size_t bytes;
+	} cases[] = {
+		{ { .kind = SPREAD_GATHER }, 1000 },
+		{ { .kind = SPREAD_GATHER, .uneven = true }, 4000 },
+		{ { .kind = SPREAD_SCATTER, .uneven = true }, 4000 },
+		{ { .kind = SPREAD_EXCHANGE, .uneven = true }, 1000 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+		for (int rank = 0; rank < 4; rank++) {
+			struct job job = { .what = &cases[i].what, .n = 4, .rank = rank, .elem_bytes = 4 };
+
+			job_size(&job, 4000);
+			assert_int_equal(job_rule_bytes(&job), cases[i].bytes);
+		}
+}
+
 static void every_wrong_element_is_counted(void **state)
 {
 	struct args args = { .memory = MEMORY_HOST, .offset = 3 };
@@ -304,6 +327,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(expectation_is_the_host_twins),
 		cmocka_unit_test(numbers_are_encoded),
+		cmocka_unit_test(rules_compare_the_same_on_all_ranks),
 		cmocka_unit_test(every_wrong_element_is_counted),
 		cmocka_unit_test(both_merges_agree_with_the_expectation),
 		cmocka_unit_test(sparse_rows_are_in_range),

@@ -154,6 +154,44 @@ static void topk_rows_are_told_apart(void **state)
 	json_decref(slow);
 }
 
+/* Rows of one call by several algorithms, and one of tensors in two ways. */
+static json_t *several_of(double first, double second, double at_once, double each)
+{
+	static const char *const names[] = { "oneshot", "twoshot", "multi", "each" };
+	const double us[] = { first, second, at_once, each };
+	struct results results = { 0 };
+	json_t *head = header(false), *run;
+
+	for (int i = 0; i < 4; i++) {
+		struct result one = row(i < 2 ? "allreduce" : "tensors", 4000, us[i]);
+
+		one.among_all = i < 2;
+		one.tensors = i < 2 ? 0 : 9;
+		snprintf(one.algorithm, sizeof one.algorithm, "%s", names[i]);
+		results_add(&results, &one);
+	}
+	run = report_json_of(head, &results);
+	results_fini(&results);
+	json_decref(head);
+	return run;
+}
+
+static void algorithms_are_told_apart(void **state)
+{
+	json_t *old_run = several_of(10, 20, 30, 100), *same = several_of(10, 20, 30, 100),
+	       *slow = several_of(10, 30, 30, 200);
+	FILE *quiet = fopen("/dev/null", "w");
+
+	(void)state;
+	assert_non_null(quiet);
+	assert_int_equal(compare_runs(old_run, same, 0.05, quiet), 0);
+	assert_int_equal(compare_runs(old_run, slow, 0.05, quiet), 2);
+	fclose(quiet);
+	json_decref(old_run);
+	json_decref(same);
+	json_decref(slow);
+}
+
 static void add_at(struct results *results, const char *algorithm, double density, double us, bool chosen)
 {
 	struct result at = row("sparse_allreduce", 1024, us);
@@ -208,6 +246,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_prestate(json_is_as_documented, argv[argc - 1]),
 		cmocka_unit_test(growth_is_found),
 		cmocka_unit_test(topk_rows_are_told_apart),
+		cmocka_unit_test(algorithms_are_told_apart),
 		cmocka_unit_test(crossings_are_where_lines_meet),
 	};
 

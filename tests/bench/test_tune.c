@@ -20,9 +20,8 @@ static void add(struct results *results, const char *collective, const char *mem
 		for (int a = 0; a < 3; a++) {
 			struct result row = { .collective = collective,
 				              .memory = memory,
-				              .bytes = t[i].bytes,
-				              .count = t[i].bytes / 4,
-				              .dtype = "f32",
+				              .bytes = 3 * t[i].bytes,
+				              .rule_bytes = t[i].bytes,
 				              .us.p50 = t[i].us[a] };
 
 			if (t[i].us[a] == 0)

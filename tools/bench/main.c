@@ -54,8 +54,12 @@ static int bench_rank(struct world *world, void *ctx)
 		           .to_text = to_text };
 	json_t *header;
 
-	if (world_max_int(world, !run_fits(args, world) || (world->rank == 0 && report_ready(args) != EXIT_FINE)) != 0)
+	if (world_max_int(world, !run_fits(args, world) || (world->rank == 0 && report_ready(args) != EXIT_FINE)) !=
+	    0) {
+		if (world->rank == 0)
+			report_remove_empty();
 		return EXIT_USAGE;
+	}
 	world_warn_shared_cores(world);
 	header = header_make(world, run.device);
 	if (header != NULL)
@@ -73,6 +77,8 @@ static int bench_rank(struct world *world, void *ctx)
 		status = status != EXIT_FINE ? status : written;
 		status = status != EXIT_FINE ? status : report_judge_speed(args, &run.results);
 	}
+	if (world->rank == 0)
+		report_remove_empty();
 	if (to_text && status == EXIT_FINE && !args->csv)
 		report_text_total(&run.results);
 	if (world->rank == 0 && status == EXIT_WRONG)

@@ -47,6 +47,13 @@ struct collective_data job_data(const struct job *job)
 	return (struct collective_data){ .shape = &job->shape, .dtype = job->dtype, .op = job->op };
 }
 
+size_t job_rule_bytes(const struct job *job)
+{
+	if (!job->what->uneven)
+		return job->layout.count * job->elem_bytes;
+	return job->what->kind == SPREAD_EXCHANGE ? job->bytes / (size_t)job->n : job->bytes;
+}
+
 bool job_by_elements(const struct job *job)
 {
 	return job->what->kind == SPREAD_WHOLE;

@@ -38,6 +38,10 @@ struct collective_args job_args(const struct job *job, choir_buffer send, choir_
 /* job_data: its check data, of which the shape is the job's. */
 struct collective_data job_data(const struct job *job);
 
+/* job_rule_bytes: what rules compare: what the call is given; of uneven blocks all of them, or of alltoallv the mean.
+ */
+size_t job_rule_bytes(const struct job *job);
+
 /* job_by_elements: any piece of the data is the same collective on less. */
 bool job_by_elements(const struct job *job);
 

@@ -18,25 +18,31 @@ static bool same_in(const json_t *a, const json_t *b, const char *const *keys, s
 	return true;
 }
 
-static bool same_topk(const json_t *a, const json_t *b)
+/* Does the row stand beside others of the same call, which differ in the algorithm? */
+static bool is_of_several(const json_t *row)
 {
-	static const char *const algorithm[] = { "algorithm" };
-	static const char *const inner[] = { "values", "result", "overlap", "density" };
-	const json_t *x = json_object_get(a, "topk"), *y = json_object_get(b, "topk");
+	static const char *const signs[] = { "topk", "chosen", "tensors" };
+	bool found = false;
 
-	return (x == NULL && y == NULL) ||
-	       (same_in(a, b, algorithm, 1) && same_in(x, y, inner, sizeof inner / sizeof *inner));
+	for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+		found = found || json_object_get(row, signs[i]) != NULL;
+	return found;
 }
 
-/* What makes two rows the same work; not the algorithm: a better choice is what one hopes to see.  (Those of topk have
- * different results.)  Sparse rows and kernels can move the same bytes and be other work. */
+/* What makes two rows the same work.  Not the algorithm, where each run has one row of the call: a better choice is
+ * what one hopes to see.  Sparse rows, kernels and topk can move the same bytes and be other work. */
 static bool same_work(const json_t *a, const json_t *b)
 {
-	static const char *const keys[] = { "collective", "bytes",   "count", "dtype",    "op",
-		                            "memory",     "inplace", "fresh", "in_flight" };
-	static const char *const inner[] = { "range", "width", "distribution", "workload", "index", "lists", "items" };
-	static const char *const kinds[] = { "sparse", "kernel" };
-	bool same = same_in(a, b, keys, sizeof keys / sizeof *keys) && same_topk(a, b);
+	static const char *const keys[] = { "collective", "bytes",   "count", "dtype",     "op",
+		                            "memory",     "inplace", "fresh", "in_flight", "tensors" };
+	static const char *const algorithm[] = { "algorithm" };
+	static const char *const inner[] = { "range", "width",  "distribution", "workload", "index",  "lists",
+		                             "items", "values", "result",       "overlap",  "density" };
+	static const char *const kinds[] = { "sparse", "kernel", "topk" };
+	bool same = same_in(a, b, keys, sizeof keys / sizeof *keys);
+
+	if (is_of_several(a) && is_of_several(b))
+		same = same && same_in(a, b, algorithm, 1);
 
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
 		same = same && same_in(json_object_get(a, kinds[i]), json_object_get(b, kinds[i]), inner,

@@ -7,8 +7,8 @@
 #include <stdio.h>
 
 /* compare_runs: prints rows that both runs have (same collective, bytes, dtype, op, memory, inplace, fresh, in_flight,
- * and the same workload) to `to`; returns the number whose p50 grew by more than fail_over, -1 if none was found in
- * both. */
+ * tensors and workload; where they stand beside rows of other algorithms, the same algorithm) to `to`; returns the
+ * number whose p50 grew by more than fail_over, -1 if none was found in both. */
 int compare_runs(const json_t *old_run, const json_t *new_run, double fail_over, FILE *to);
 
 /* compare_files: the same from files, as an exit status. */

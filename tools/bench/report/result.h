@@ -60,8 +60,8 @@ enum result_kind { RESULT_DENSE, RESULT_SPARSE, RESULT_OVERLAP, RESULT_KERNEL, R
 
 struct result {
 	const char *collective;
-	size_t bytes, count;
-	const char *dtype, *op; /* op "none" where nothing is reduced */
+	size_t bytes, count, rule_bytes; /* rule: what rules compare (job.h) */
+	const char *dtype, *op;          /* op "none" where nothing is reduced */
 	const char *memory;
 	bool in_place, fresh;
 	char algorithm[48];

@@ -65,6 +65,7 @@ void run_row(struct run *run, const struct job *job)
 	const struct result like = { .collective = job->what->name,
 		                     .bytes = job->bytes,
 		                     .count = job->layout.count,
+		                     .rule_bytes = job_rule_bytes(job),
 		                     .dtype = choir_dtype_name(job->dtype),
 		                     .op = job->what->reduces ? choir_op_name(job->op) : "none",
 		                     .memory = args_memory_names[args->memory],

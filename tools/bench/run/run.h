@@ -30,6 +30,9 @@ bool run_fits(const struct args *args, const struct world *world);
 /* run_all: the exit status of the data alone: fine, wrong, or usage if nothing could be run.  Collective. */
 int run_all(struct run *run);
 
+/* run_is_wrong: some way of those that ran so far computed wrong data. */
+bool run_is_wrong(const struct run *run);
+
 /* run_collective: calls row for every dtype, operator and size that args asks for. */
 struct collective_row;
 typedef void run_row_fn(struct run *run, const struct job *job);

@@ -33,7 +33,7 @@ static cl_int enqueue_ready(struct by_mpi *by, int i)
 	struct hand_item *hand = &by->items[i];
 	cl_command_queue queue = by->replay->compute->queue;
 
-	if (!in_mem(item))
+	if (!in_mem(item) || item->job.layout.send_count == 0)
 		return clEnqueueMarkerWithWaitList(queue, 0, NULL, &hand->ready);
 	return clEnqueueReadBuffer(queue, item->send.base, CL_FALSE, item->send.offset_bytes,
 	                           item->job.layout.send_count * item->job.elem_bytes, hand->send.host, 0, NULL,

@@ -41,15 +41,6 @@ static size_t size_end(const struct stretch *s, size_t row)
 	return end;
 }
 
-/* What rules call bytes: what the call is given. */
-static uint64_t rule_bytes(const struct result *row)
-{
-	choir_dtype dtype = CHOIR_U8;
-
-	choir_dtype_parse(row->dtype, &dtype);
-	return (uint64_t)row->count * choir_dtype_bytes(dtype);
-}
-
 static double time_of(const struct stretch *s, size_t row, const char *algorithm)
 {
 	for (size_t end = size_end(s, row); row < end; row++)
@@ -134,7 +125,7 @@ static void write_stretch(FILE *to, const struct results *results, const struct 
 	fprintf(to, "\t# %s memory\n", head->memory);
 	for (size_t row = s->first; row < s->end; row = size_end(s, row)) {
 		const char *next = next_holder(s, row, holder);
-		uint64_t bytes = rule_bytes(&s->rows[row]), high = border(last, bytes);
+		uint64_t bytes = s->rows[row].rule_bytes, high = border(last, bytes);
 
 		if (holder != NULL && strcmp(next, holder) != 0) {
 			if (!symmetric || !is_plain(results, head, holder))

@@ -88,6 +88,8 @@ int tune_run(struct run *run)
 		status = run_all(run);
 	if (sparse)
 		run_sparse(run, &args);
+	if (run_is_wrong(run))
+		status = EXIT_WRONG;
 	run->args = given;
 	if (status == EXIT_FINE && run->world->rank == 0)
 		status = write_rules(run);
