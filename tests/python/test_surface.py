@@ -3,7 +3,9 @@
 on ranks that are threads, against NumPy."""
 
 import inspect
+import mmap
 import re
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -186,8 +188,13 @@ class Persistent(unittest.TestCase):
                     if event is not None:
                         event.wait()
                     np.testing.assert_array_equal(whole, N * (np.arange(6) + turn))
-            first.close()
+            left = choir.Sequence([first, second])
             second.close()
+            for late in (left.start, lambda: choir.Sequence([first, second])):
+                with self.assertRaisesRegex(choir.ArgumentError, "request 1 of the sequence is closed"):
+                    late()
+            left.close()
+            first.close()
             with self.assertRaises(choir.ArgumentError):
                 choir.Sequence([])
 
@@ -297,6 +304,26 @@ class Comms(unittest.TestCase):
             comm.free(memory)
             with self.assertRaises(choir.ChoirError):
                 comm.deregister(np.zeros(4))
+
+        run_ranks(N, fn)
+
+    def test_registered(self):
+        """A view is registered from its offset on, to its end."""
+
+        def fn(comm):
+            with tempfile.TemporaryFile(dir="/dev/shm") as file:
+                file.truncate(8192)
+                memory = mmap.mmap(file.fileno(), 8192)
+                whole = np.frombuffer(memory, np.uint8)
+                view = choir.View(whole, np.float32, offset_bytes=4096)
+                comm.register(view)
+                with self.assertRaises(choir.ChoirError):
+                    comm.deregister(whole)
+                x = whole[4096:].view(np.float32)
+                x[:] = comm.rank
+                comm.allreduce(x)
+                np.testing.assert_array_equal(x, 3)
+                comm.deregister(view)
 
         run_ranks(N, fn)
 

@@ -81,6 +81,7 @@ class Pairs(unittest.TestCase):
             (lambda: pairs.select_top(x, 3, out=(np.zeros(2, int), x[:3].copy())), "needs 3"),
             (lambda: pairs.gather_rows(np.array([0]), x, rows=3), "not 3 rows"),
             (lambda: pairs.intersect(np.array([0]), np.array([0], np.int32)), "I64 and I32"),
+            (lambda: pairs.intersect(np.array([0]), np.array([0]), out=np.zeros(1, np.int32)), "4 bytes an element"),
             (lambda: pairs.coalesce_rows(np.array([0, 1, 2]), x), "not 3 rows"),
         ):
             with self.assertRaisesRegex(choir.ArgumentError, words):

@@ -128,6 +128,12 @@ def _writable(array: Any, dtype: int, what: str) -> Operand:
     return found
 
 
+def _place(memory: Any) -> tuple[int, int]:
+    """Where it begins, and its bytes."""
+    found = operand(memory)
+    return found.buffer.base + found.buffer.offset_bytes, found.count * DTYPE_BYTES[DType(found.dtype)]
+
+
 def _at_least(have: int, need: int, what: str) -> None:
     if have < need:
         raise ArgumentError(f"{what} has {counted(have, 'element')}, the call needs {need}")
@@ -486,12 +492,11 @@ class Comm(Family, Persistent):
 
         Collective; the same size on all ranks.  The array must live until ``deregister``, or until the comm is closed.
         """
-        a = operand(memory)
-        check(lib.choir_mem_register(self._handle, a.buffer.base, a.count * DTYPE_BYTES[DType(a.dtype)]))
+        check(lib.choir_mem_register(self._handle, *_place(memory)))
 
     def deregister(self, memory: Any) -> None:
         """Before the memory is unmapped.  Collective."""
-        check(lib.choir_mem_deregister(self._handle, operand(memory).buffer.base))
+        check(lib.choir_mem_deregister(self._handle, _place(memory)[0]))
 
     def supports(self, collective: str, dtype: Any = "float32", op: Op | Operator | str = "sum",
                  array: Any = None) -> bool:  # fmt: skip

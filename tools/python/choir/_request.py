@@ -122,6 +122,7 @@ class Sequence:
         self._requests = list(requests)
         if not self._requests:
             raise ArgumentError("a sequence has one request at least")
+        self._check_open()
         made = ct.c_void_p()
         handles = (ct.c_void_p * len(self._requests))(*[one._handle for one in self._requests])
         status = lib.choir_sequence_create(handles, len(handles), ct.byref(made))
@@ -129,8 +130,14 @@ class Sequence:
         self._handle = made.value or 0
         self._held = [one._held for one in self._requests]
 
+    def _check_open(self) -> None:
+        for i, request in enumerate(self._requests):
+            if not request._handle:
+                raise ArgumentError(f"request {i} of the sequence is closed")
+
     def start(self, wait: bool = True, **call: Any) -> Any:
         """Blocks, or returns an Event of the last one.  Takes after, deps and deadline."""
+        self._check_open()
         return self._requests[0]._comm._go(lib.choir_sequence_start, (self._handle,), self._held, wait, call)
 
     def close(self) -> None:

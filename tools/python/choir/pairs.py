@@ -14,7 +14,7 @@ from __future__ import annotations
 import ctypes as ct
 from typing import Any, Callable
 
-from ._abi import DType, Status
+from ._abi import DTYPE_BYTES, DType, Status
 from ._arrays import Operand, operand
 from ._comm import _at_least, _call, _numpy_names, _op
 from ._device import Device
@@ -198,6 +198,8 @@ def intersect(indices: Any, among: Any, out: Any = None, device: Any = None, wai
 
         out = numpy.empty(a.count, "bool")
     found = _written(out, "out")
+    if DTYPE_BYTES[DType(found.dtype)] != 1:
+        raise ArgumentError(f"out has {DTYPE_BYTES[DType(found.dtype)]} bytes an element, and one is written")
     _at_least(found.count, a.count, "out")
     args = (a.buffer, a.count, b.buffer, b.count, a.dtype, found.buffer)
     return _go(lib.choir_intersect, device, args, (indices, among, out), lambda: out, wait, call)
