@@ -38,14 +38,19 @@ int64_t wait_now_ns(void)
 	return read_clock(CLOCK_MONOTONIC);
 }
 
-int64_t wait_end_ns(int64_t timeout_ms)
+int64_t wait_end_after(int64_t start_ns, int64_t timeout_ms)
 {
 	int64_t end;
 
 	if (timeout_ms < 0 || __builtin_mul_overflow(timeout_ms, INT64_C(1000000), &end) ||
-	    __builtin_add_overflow(end, wait_now_ns(), &end))
+	    __builtin_add_overflow(end, start_ns, &end))
 		return INT64_MAX;
 	return end;
+}
+
+int64_t wait_end_ns(int64_t timeout_ms)
+{
+	return wait_end_after(wait_now_ns(), timeout_ms);
 }
 
 void wait_yield(void)

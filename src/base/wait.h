@@ -34,10 +34,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* wait_now_ns: CLOCK_MONOTONIC in ns.  wait_end_ns: that clock in timeout_ms from now; INT64_MAX (never) if timeout_ms
- * is negative or too large. */
+/* wait_now_ns: CLOCK_MONOTONIC in ns.  wait_end_ns: that clock in timeout_ms from now, wait_end_after: from start_ns;
+ * INT64_MAX (never) if timeout_ms is negative or too large. */
 int64_t wait_now_ns(void);
 int64_t wait_end_ns(int64_t timeout_ms);
+int64_t wait_end_after(int64_t start_ns, int64_t timeout_ms);
 
 /* wait_spin: the CPU's pause instruction.  wait_yield: sched_yield.  wait_sleep_us: sleeps. */
 static inline void wait_spin(void)

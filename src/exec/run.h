@@ -324,7 +324,8 @@ static inline const char *run_failure_text(const struct run *run)
 /* run_deadline_ns: when its time is over, on the clock of wait_now_ns. */
 static inline int64_t run_deadline_ns(const struct run *run)
 {
-	return (run->watch.started_ns != 0 ? run->watch.started_ns : wait_now_ns()) + run->watch.deadline_ms * 1000000;
+	return wait_end_after(run->watch.started_ns != 0 ? run->watch.started_ns : wait_now_ns(),
+	                      run->watch.deadline_ms);
 }
 
 /* --- run_peers.c --- */
