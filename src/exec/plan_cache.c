@@ -140,6 +140,7 @@ static void key_of(const struct algorithm *algorithm, const struct algo_in *in, 
 	key->in_place_off = in->in_place_off;
 	key->slot_bytes = in->slot_bytes;
 	key->device_bytes = in->device_bytes;
+	key->message_bytes = in->message_bytes;
 	key->root = in->root;
 	key->in_place = in->in_place;
 	key->lists = in->lists > 0;

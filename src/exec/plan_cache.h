@@ -10,12 +10,12 @@
 
 enum { PLAN_CACHE_ENTRIES = 64 };
 
-/* All that a plan's shape depends on for a fixed comm, but for the lists of a v-collective.  Zeroed before it is
- * filled: compared by memcmp. */
+/* All that a plan's shape depends on for a fixed comm and its scripts, but for the lists of a v-collective.  Zeroed
+ * before it is filled: compared by memcmp. */
 struct plan_key {
 	const struct algorithm *algorithm;
 	uint64_t elem_bytes, bytes, in_place_off, slot_bytes, device_bytes;
-	uint64_t lists_hash, chunk_bytes;
+	uint64_t lists_hash, chunk_bytes, message_bytes;
 	int32_t root;
 	uint8_t in_place, lists, send_direct, recv_direct, owns_copied, owns_reduced, final_op, shared, nt, scaled,
 	    order;

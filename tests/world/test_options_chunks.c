@@ -141,10 +141,38 @@ static void test_two_keys(void **state)
 		assert_int_equal(steps_of_both(cases[i][0], cases[i][1]), steps_of_both(NULL, cases[i][1]));
 }
 
+/* A call of its own and a script of the same comm may send messages of different lengths. */
+static void plans_of_two_lengths(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	struct algo_in in = { .layout = &comm->layout,
+		              .me = rank,
+		              .collective = COLLECTIVE_ALLTOALL,
+		              .elem_bytes = 4,
+		              .bytes = 1 << 20,
+		              .slot_bytes = comm->slot_bytes,
+		              .message_bytes = 64 * 1024 };
+	const struct algorithm *pairwise = algo_find(COLLECTIVE_ALLTOALL, "pairwise");
+	struct cached_plan *shorter, *longer;
+
+	(void)world, (void)arg;
+	OK(plan_cache_get(&comm->plans, pairwise, &in, &shorter));
+	in.message_bytes = 256 * 1024;
+	OK(plan_cache_get(&comm->plans, pairwise, &in, &longer));
+	CHECK(longer->plan.n_steps < shorter->plan.n_steps);
+	cached_plan_release(shorter);
+	cached_plan_release(longer);
+}
+
+static void test_messages(void **state)
+{
+	(void)state;
+	world_run(2, NULL, plans_of_two_lengths, NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_calls), cmocka_unit_test(test_comms),
-		                            cmocka_unit_test(test_two_keys) };
+		                            cmocka_unit_test(test_two_keys), cmocka_unit_test(test_messages) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();
