@@ -18,17 +18,12 @@ bool mpi_end(int64_t *deadline_ms_p)
 {
 	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
 	int64_t deadline_ms = mpi_deadline_ms(&config);
-	enum finalise_met met;
 
 	*deadline_ms_p = deadline_ms;
 	if (atomic_exchange(&ended, true))
 		return true;
 	mpi_links_finalise();
-	met = finalise_meet(deadline_ms);
-	mpi_close();
-	if (met == FINALISE_TOGETHER)
-		finalise_begin(deadline_ms);
-	return met != FINALISE_MISSED;
+	return finalise_meet(deadline_ms, mpi_close) != FINALISE_MISSED;
 }
 
 static int finalising(MPI_Comm comm, int keyval, void *value, void *extra)

@@ -18,6 +18,7 @@ static pthread_rwlock_t gate = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP
 static _Atomic int level;   /* set before the first mpi_enter */
 static bool closed;         /* under gate: MPI is finalised or about to be */
 static _Atomic bool fenced; /* the attribute could not be set: every mpi_enter asks MPI_Finalized */
+static _Atomic bool begins; /* the library has called MPI_Init_thread, which may not have returned */
 static bool forked;         /* MPI is another process's */
 
 struct quarantined {
@@ -38,20 +39,23 @@ static bool finalised(void)
 /* MPI's connections are the parent's, and another thread of it may have held the lock. */
 static void child_forked(void)
 {
+	int there = 0;
+
+	MPI_Initialized(&there);
+	if (!there && !atomic_load(&begins))
+		return;
 	gate = (pthread_rwlock_t)PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
 	closed = forked = true;
 }
 
-static void watch_forks_once(void)
+__attribute__((constructor)) static void watch_forks(void)
 {
 	pthread_atfork(NULL, NULL, child_forked);
 }
 
-void mpi_watch_forks(void)
+void mpi_begins(void)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, watch_forks_once);
+	atomic_store(&begins, true);
 }
 
 choir_status mpi_check_process(const char *call)
@@ -63,7 +67,6 @@ choir_status mpi_check_process(const char *call)
 
 void mpi_open(int thread_level, bool watched)
 {
-	mpi_watch_forks();
 	atomic_store(&level, thread_level);
 	if (!watched)
 		atomic_store(&fenced, true);

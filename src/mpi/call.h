@@ -35,9 +35,9 @@ void mpi_open(int thread_level, bool watched);
 /* mpi_close: waits for the threads inside MPI; every later mpi_enter returns false. */
 void mpi_close(void);
 
-/* mpi_watch_forks: before MPI begins; a process that is forked later makes no call of MPI.
- * mpi_check_process: ARGUMENT in such a process. */
-void mpi_watch_forks(void);
+/* mpi_begins: before the library initialises MPI: a process that is forked from then on makes no call of MPI, as none
+ * does that is forked after the application has initialised it.  mpi_check_process: ARGUMENT in such a process. */
+void mpi_begins(void);
 choir_status mpi_check_process(const char *call);
 
 /* mpi_level: MPI's thread level; mpi_level_name: its name, "MPI_THREAD_MULTIPLE". */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Comms over MPI: MPI is the bootstrap between the processes, and the transport between nodes if its thread level
  * allows that. */
-#include "mpi/transport.h"
+#include "mpi/create.h"
 
 #include "mpi/begin.h"
 #include "mpi/config.h"
+#include "mpi/transport.h"
 
 #include <choir/event.h>
 #include <choir/mpi.h>
@@ -12,6 +13,7 @@
 #include <string.h>
 
 struct gathering { /* the bootstrap's ctx, during create only */
+	const char *call;
 	struct mpi_link *link;
 	int64_t deadline_ms;
 	choir_status st; /* of the last gather that failed */
@@ -52,7 +54,7 @@ static choir_status explain(choir_status st, const struct gathering *gathering)
 	char text[512] = "";
 
 	if (gathering->st != CHOIR_SUCCESS)
-		return choir_transport_error(gathering->st, "choir_comm_create_mpi: %s", gathering->text);
+		return choir_transport_error(gathering->st, "%s: %s", gathering->call, gathering->text);
 	if (mpi_level() >= MPI_THREAD_SERIALIZED ||
 	    (st != CHOIR_UNSUPPORTED && st != CHOIR_TRANSPORT && st != CHOIR_ARGUMENT))
 		return st;
@@ -62,10 +64,10 @@ static choir_status explain(choir_status st, const struct gathering *gathering)
 	    mpi_level_name(mpi_level()));
 }
 
-static choir_status create_over(struct mpi_link *link, int n_local, choir_device *const *devices,
+static choir_status create_over(const char *call, struct mpi_link *link, int n_local, choir_device *const *devices,
                                 choir_comm_config *config, choir_comm **comms_out)
 {
-	struct gathering gathering = { .link = link, .deadline_ms = mpi_deadline_ms(config) };
+	struct gathering gathering = { .call = call, .link = link, .deadline_ms = mpi_deadline_ms(config) };
 	choir_bootstrap bootstrap = { .struct_size = sizeof bootstrap,
 		                      .rank = link->rank,
 		                      .size = link->size,
@@ -88,20 +90,26 @@ static choir_status begin_call(const char *call, MPI_Comm parent, int n_local, c
 	return check_parent(call, parent);
 }
 
-choir_status choir_comm_create_mpi(MPI_Comm parent, int n_local, choir_device *const *devices,
-                                   const choir_comm_config *config, choir_comm **comms_out)
+choir_status mpi_create(const char *call, MPI_Comm parent, int n_local, choir_device *const *devices,
+                        const choir_comm_config *config, choir_comm **comms_out)
 {
 	struct mpi_link *link = NULL;
 	choir_comm_config copy = mpi_copy_config(config);
-	choir_status st = begin_call("choir_comm_create_mpi", parent, n_local, devices, config, comms_out);
+	choir_status st = begin_call(call, parent, n_local, devices, config, comms_out);
 
 	if (st == CHOIR_SUCCESS)
 		st = mpi_link_create(parent, mpi_deadline_ms(&copy), &link);
 	if (st != CHOIR_SUCCESS)
 		return mpi_refuse(st, &copy);
-	st = create_over(link, n_local, devices, &copy, comms_out);
+	st = create_over(call, link, n_local, devices, &copy, comms_out);
 	mpi_link_release(link);
 	return st;
+}
+
+choir_status choir_comm_create_mpi(MPI_Comm parent, int n_local, choir_device *const *devices,
+                                   const choir_comm_config *config, choir_comm **comms_out)
+{
+	return mpi_create("choir_comm_create_mpi", parent, n_local, devices, config, comms_out);
 }
 
 /* --- without blocking --- */
@@ -182,7 +190,9 @@ choir_status choir_comm_create_mpi_start(MPI_Comm parent, int n_local, choir_dev
 		                           "MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE",
 		                           call, mpi_level_name(mpi_level()));
 	if (st == CHOIR_SUCCESS)
-		st = begin_call(call, parent, n_local, devices, config, comms_out);
+		st = mpi_check_arguments(call, n_local, devices, config, comms_out);
+	if (st == CHOIR_SUCCESS)
+		st = check_parent(call, parent);
 	if (st == CHOIR_SUCCESS)
 		st = mpi_link_begin(parent, &link);
 	if (st != CHOIR_SUCCESS)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A comm between machines from an allgather alone. */
 #include "mpi/config.h"
+#include "mpi/create.h"
 #include "mpi/start.h"
 
 #include "mpi/call.h"
@@ -46,7 +47,8 @@ choir_status choir_comm_create_gather(const choir_bootstrap *bootstrap, int n_lo
 	if (st == CHOIR_SUCCESS) {
 		st = mpi_start(&read, mpi_deadline_ms(&copy));
 		if (st == CHOIR_SUCCESS)
-			return choir_comm_create_mpi(MPI_COMM_WORLD, n_local, devices, &copy, comms_out);
+			return mpi_create("choir_comm_create_gather", MPI_COMM_WORLD, n_local, devices, &copy,
+			                  comms_out);
 		strncpy(text, choir_last_error(), sizeof text - 1);
 		st = choir_transport_error(st, "choir_comm_create_gather: %s", text);
 	}

@@ -124,14 +124,22 @@ static bool pass_barrier(int64_t deadline_ms, bool progress)
 	return true;
 }
 
-enum finalise_met finalise_meet(int64_t deadline_ms)
+static int64_t left_of(int64_t deadline_ms, int64_t start)
 {
-	enum finalise_met met = atomic_load(&launcher) != NOT_NOTED ? gather_all(deadline_ms) : FINALISE_APART;
+	int64_t past = mpi_now_ms() - start;
 
-	return met == FINALISE_TOGETHER && !pass_barrier(deadline_ms, true) ? FINALISE_MISSED : met;
+	return past < deadline_ms ? deadline_ms - past : 0;
 }
 
-void finalise_begin(int64_t deadline_ms)
+enum finalise_met finalise_meet(int64_t deadline_ms, void (*stop)(void))
 {
-	pass_barrier(deadline_ms, false);
+	int64_t start = mpi_now_ms();
+	enum finalise_met met = atomic_load(&launcher) != NOT_NOTED ? gather_all(deadline_ms) : FINALISE_APART;
+
+	if (met == FINALISE_TOGETHER && !pass_barrier(left_of(deadline_ms, start), true))
+		met = FINALISE_MISSED;
+	stop();
+	if (met == FINALISE_TOGETHER && !pass_barrier(left_of(deadline_ms, start), false))
+		met = FINALISE_MISSED;
+	return met;
 }

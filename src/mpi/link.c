@@ -144,7 +144,7 @@ static choir_status duplicate(MPI_Comm parent, struct mpi_link *link)
 	pthread_mutex_lock(&buried_lock);
 	if (!mpi_enter()) {
 		pthread_mutex_unlock(&buried_lock);
-		return mpi_gone("choir_comm_create_mpi");
+		return mpi_gone("MPI_Comm_idup");
 	}
 	tend_all();
 	MPI_Comm_rank(parent, &link->rank);
@@ -187,7 +187,7 @@ choir_status mpi_link_finish(struct mpi_link *link, int64_t deadline_ms)
 		return st;
 	}
 	if (!mpi_enter())
-		return mpi_gone("choir_comm_create_mpi");
+		return mpi_gone("MPI_Comm_idup");
 	MPI_Comm_set_errhandler(link->comm, MPI_ERRORS_RETURN);
 	finalise_note(link->comm);
 	mpi_leave();

@@ -24,17 +24,25 @@ static choir_status no_memory(void)
 	return choir_transport_error(CHOIR_NO_MEMORY, "no memory for what MPI's processes tell each other");
 }
 
-static void name_in_environment(const char *name, int value)
+static choir_status name_in_environment(const char *name, int value)
 {
 	char text[16];
 
 	snprintf(text, sizeof text, "%d", value);
-	setenv(name, text, 1);
+	return setenv(name, text, 1) == 0 ? CHOIR_SUCCESS : no_memory();
+}
+
+static choir_status name_all(const choir_bootstrap *bootstrap, int fd)
+{
+	TRY(name_in_environment("PMI_FD", fd));
+	TRY(name_in_environment("PMI_RANK", bootstrap->rank));
+	return name_in_environment("PMI_SIZE", bootstrap->size);
 }
 
 choir_status pmi_open(const choir_bootstrap *bootstrap, struct pmi *out)
 {
 	struct pmi pmi = { .bootstrap = bootstrap };
+	choir_status st;
 	int ends[2];
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
@@ -48,9 +56,12 @@ choir_status pmi_open(const choir_bootstrap *bootstrap, struct pmi *out)
 		pmi_close(&pmi);
 		return no_memory();
 	}
-	name_in_environment("PMI_FD", ends[1]);
-	name_in_environment("PMI_RANK", bootstrap->rank);
-	name_in_environment("PMI_SIZE", bootstrap->size);
+	st = name_all(bootstrap, ends[1]);
+	if (st != CHOIR_SUCCESS) {
+		pmi_forget();
+		pmi_close(&pmi);
+		return st;
+	}
 	*out = pmi;
 	return CHOIR_SUCCESS;
 }

@@ -71,6 +71,20 @@ static choir_status serve_until(struct helper *helper, int64_t deadline_ms)
 	return CHOIR_SUCCESS;
 }
 
+/* An MPI that does not ask this launcher makes a world of its own in each process, which would compute alone. */
+static choir_status check_world(const choir_bootstrap *bootstrap)
+{
+	int rank = -1, size = 0;
+
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	if (rank == bootstrap->rank && size == bootstrap->size)
+		return CHOIR_SUCCESS;
+	return choir_transport_error(
+	    CHOIR_UNSUPPORTED, "MPI did not take its PMI descriptor: it is rank %d of %d, this is process %d of %d",
+	    rank, size, bootstrap->rank, bootstrap->size);
+}
+
 /* The helper and the wire outlive a failure: Note [starting]. */
 static choir_status start(const choir_bootstrap *bootstrap, int64_t deadline_ms)
 {
@@ -81,7 +95,7 @@ static choir_status start(const choir_bootstrap *bootstrap, int64_t deadline_ms)
 
 	if (helper == NULL)
 		return choir_transport_error(CHOIR_NO_MEMORY, "no memory to start MPI");
-	mpi_watch_forks();
+	mpi_begins();
 	st = pmi_open(bootstrap, &wire);
 	if (st != CHOIR_SUCCESS) {
 		free(helper);
@@ -100,6 +114,7 @@ static choir_status start(const choir_bootstrap *bootstrap, int64_t deadline_ms)
 	if (st == CHOIR_SUCCESS) {
 		pthread_join(thread, NULL);
 		free(helper);
+		st = check_world(bootstrap);
 	} else {
 		pthread_detach(thread);
 		mpi_quarantine(helper);

@@ -2,6 +2,7 @@
 #include "mpi/begin.h"
 #include "mpi/call.h"
 #include "mpi/config.h"
+#include "mpi/create.h"
 #include "mpi/finalise.h"
 #include "mpi/start.h"
 
@@ -21,7 +22,7 @@ static choir_status initialise(void)
 	MPI_Initialized(&there);
 	if (there)
 		return CHOIR_SUCCESS;
-	mpi_watch_forks();
+	mpi_begins();
 	rc = MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided);
 	if (rc != MPI_SUCCESS)
 		return choir_transport_error(CHOIR_TRANSPORT,
@@ -43,10 +44,11 @@ static const struct {
 /* A launcher of another family starts n worlds of one rank, each of which would compute alone in silence. */
 static choir_status check_alone(void)
 {
-	int size = 0;
+	int size = 0, over = 0;
 
-	if (!mpi_enter())
-		return CHOIR_SUCCESS; /* MPI is finalised: the create call says so */
+	MPI_Finalized(&over);
+	if (over || !mpi_enter())
+		return CHOIR_SUCCESS; /* the create call says that MPI is finalised */
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	mpi_leave();
 	for (size_t i = 0; size == 1 && i < sizeof launchers / sizeof *launchers; i++) {
@@ -78,7 +80,7 @@ choir_status choir_comm_create_world(int n_local, choir_device *const *devices, 
 	}
 	if (st != CHOIR_SUCCESS)
 		return mpi_refuse(st, &copy);
-	return choir_comm_create_mpi(MPI_COMM_WORLD, n_local, devices, config, comms_out);
+	return mpi_create("choir_comm_create_world", MPI_COMM_WORLD, n_local, devices, config, comms_out);
 }
 
 /* Under world_lock.  MPI_Finalize of MPICH waits for a process that is dead, and does not return. */

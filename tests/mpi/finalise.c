@@ -6,7 +6,8 @@
  *   own: the program initialises and finalises MPI
  * usage: mpiexec -n N mpi_finalise killed: rank 1 is killed: the others, which report in the file JOB_REPORT/rank
  *   (survivors.sh), come out of choir_finalize_world by the deadline
- * usage: mpi_finalise mute: alone, with a launcher that stops in the middle of its answer */
+ * usage: mpi_finalise mute: alone, with a launcher that stops in the middle of its answer
+ * usage: mpi_finalise met: alone, the library finalises, with a launcher that answers the first barrier only */
 #include <choir/choir.h>
 #include <choir/mpi.h>
 #include <signal.h>
@@ -49,21 +50,32 @@ static void be_late(void)
 		MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
 }
 
+static const char *way;
+
 /* MPI is there already, without a launcher. */
-static int name_mute_launcher(void)
+static int name_launcher(const char *answer)
 {
-	static const char answer[] = "cmd=barrier_out";
 	char text[16];
 	int ends[2];
 
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0 ||
-	    send(ends[1], answer, sizeof answer - 1, 0) != sizeof answer - 1)
+	    send(ends[1], answer, strlen(answer), 0) != (ssize_t)strlen(answer))
 		return -1;
 	snprintf(text, sizeof text, "%d", ends[0]);
 	return setenv("PMI_FD", text, 1);
 }
 
-static choir_status create(const char *way, choir_device *device, choir_comm **comm_p)
+/* The library's call comes here. */
+__attribute__((visibility("default"))) int MPI_Init_thread(int *argc, char ***argv, int wanted, int *found)
+{
+	int rc = PMPI_Init_thread(argc, argv, wanted, found);
+
+	if (strcmp(way, "mute") == 0)
+		return name_launcher("cmd=barrier_out");
+	return strcmp(way, "met") == 0 ? name_launcher("cmd=barrier_out\n") : rc;
+}
+
+static choir_status create(choir_device *device, choir_comm **comm_p)
 {
 	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
 	int provided;
@@ -71,17 +83,16 @@ static choir_status create(const char *way, choir_device *device, choir_comm **c
 	config.ranks_per_node = strcmp(way, "killed") == 0 ? 0 : 1; /* CHOIR_RANKS_PER_NODE */
 	if (strcmp(way, "own") != 0 && strcmp(way, "mute") != 0)
 		return choir_comm_create_world(1, &device, &config, comm_p);
-	MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided);
-	if (strcmp(way, "mute") == 0 && name_mute_launcher() != 0)
+	if (MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided) != MPI_SUCCESS)
 		return CHOIR_TRANSPORT;
 	return choir_comm_create_mpi(MPI_COMM_WORLD, 1, &device, &config, comm_p);
 }
 
-static choir_status finalise(const char *way, int rank)
+static choir_status finalise(int rank)
 {
-	bool itself = strcmp(way, "world") != 0 && (strcmp(way, "mixed") != 0 || rank == 0);
+	bool ours = strcmp(way, "world") == 0 || strcmp(way, "met") == 0;
 
-	if (itself)
+	if (!ours && (strcmp(way, "mixed") != 0 || rank == 0))
 		return MPI_Finalize() == MPI_SUCCESS ? choir_finalize_world() : CHOIR_TRANSPORT;
 	return choir_finalize_world();
 }
@@ -114,15 +125,16 @@ static void end_without(choir_comm *comm, int rank)
 
 int main(int argc, char **argv)
 {
-	const char *way = argc > 1 ? argv[1] : "world";
 	choir_device *device = NULL;
 	choir_comm *comm = NULL;
 	int rank, size, status;
+	choir_status ended;
 
+	way = argc > 1 ? argv[1] : "world";
 	alarm(WATCHDOG_S);
 	signal(SIGUSR1, SIG_IGN); /* of mpiexec at a death, as in failures.c */
 	signal(SIGPIPE, SIG_IGN);
-	if (choir_device_create_host(&device) != CHOIR_SUCCESS || create(way, device, &comm) != CHOIR_SUCCESS)
+	if (choir_device_create_host(&device) != CHOIR_SUCCESS || create(device, &comm) != CHOIR_SUCCESS)
 		return fails(-1, "create");
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -133,7 +145,8 @@ int main(int argc, char **argv)
 	choir_device_destroy(device);
 	if (rank == size - 1)
 		be_late();
-	if (finalise(way, rank) != CHOIR_SUCCESS)
+	ended = finalise(rank);
+	if (ended != (strcmp(way, "met") == 0 ? CHOIR_TIMEOUT : CHOIR_SUCCESS))
 		return fails(rank, "finalise");
 	return status;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A process forks while another thread of it is in a call that begins MPI, which holds the library's locks.  The child
- * has its own MPI where its parent's had not begun, else it is refused. */
+ * has its own MPI where its parent's had not begun, else it is refused.
+ * usage: mpi_forked own: it forks when the program has initialised MPI itself, and the library has not used it yet */
 #include "need.h"
 
 #include <choir/choir.h>
@@ -119,11 +120,34 @@ static void *begin_world(void *unused)
 	return unused;
 }
 
-int main(void)
+static int forked_before_use(void)
 {
+	int provided, status = -1;
+	pid_t child;
+
+	NEED(PMPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided) == MPI_SUCCESS);
+	child = fork();
+	if (child == 0) {
+		alarm(CHILD_S);
+		_exit(refused_in_child());
+	}
+	NEED(waitpid(child, &status, 0) == child && status == 0);
+	NEED(MPI_Finalize() == MPI_SUCCESS);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	int bad;
+
 	sem_init(&inside, 0, 0);
 	sem_init(&go_on, 0, 0);
 	NEED(choir_device_create_host(&device) == CHOIR_SUCCESS);
+	if (argc > 1 && strcmp(argv[1], "own") == 0) {
+		bad = forked_before_use();
+		choir_device_destroy(device);
+		return bad;
+	}
 	NEED(forked_inside(begin_gather, fresh_in_child) == 0);
 	NEED(forked_inside(begin_world, refused_in_child) == 0);
 	NEED(choir_finalize_world() == CHOIR_SUCCESS);

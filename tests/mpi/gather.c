@@ -8,6 +8,7 @@
 #include <choir/choir.h>
 #include <choir/mpi.h>
 #include <dirent.h>
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -184,6 +185,57 @@ static int run_without_thread(const struct rank *me, void *unused)
 	return 0;
 }
 
+static bool ignores_launcher;
+
+/* The library's call comes here. */
+__attribute__((visibility("default"))) int setenv(const char *name, const char *value, int overwrite)
+{
+	int (*real)(const char *, const char *, int) = NULL;
+
+	if (ignores_launcher && strncmp(name, "PMI_", 4) == 0)
+		return 0;
+	*(void **)&real = dlsym(RTLD_NEXT, "setenv");
+	return real(name, value, overwrite);
+}
+
+/* MPI begins in each process alone: none computes with itself in silence. */
+static int run_apart(const struct rank *me, void *unused)
+{
+	choir_bootstrap bootstrap = rank_bootstrap(me);
+	choir_comm_config config = config_of();
+	choir_device *device = NULL;
+	choir_comm *comm = NULL;
+	choir_status st;
+
+	(void)unused;
+	ignores_launcher = true;
+	NEED(choir_device_create_host(&device) == CHOIR_SUCCESS);
+	st = choir_comm_create_gather(&bootstrap, 1, &device, &config, &comm);
+	NEED(st == CHOIR_UNSUPPORTED && comm == NULL);
+	NEED(strstr(choir_last_error(), "it is rank 0 of 1, this is process ") != NULL);
+	choir_device_destroy(device);
+	return 0;
+}
+
+/* The program has had its own MPI, and the library no part in it. */
+static int run_finalised(const struct rank *me, void *unused)
+{
+	choir_device *device = NULL;
+	choir_comm *comm = NULL;
+
+	(void)me;
+	(void)unused;
+	NEED(choir_device_create_host(&device) == CHOIR_SUCCESS);
+	MPI_Init(NULL, NULL);
+	MPI_Finalize();
+	NEED(choir_comm_create_world(1, &device, NULL, &comm) == CHOIR_ARGUMENT);
+	NEED(strstr(choir_last_error(), "MPI is finalised already") != NULL);
+	NEED(choir_comm_create_world(0, &device, NULL, &comm) == CHOIR_ARGUMENT);
+	NEED(strstr(choir_last_error(), "choir_comm_create_world: n_local is 0") != NULL);
+	choir_device_destroy(device);
+	return 0;
+}
+
 /* A caller's older, shorter struct: without ctx. */
 static int gather_alone(void *ctx, const void *mine, size_t bytes, void *all)
 {
@@ -265,5 +317,7 @@ int main(int argc, char **argv)
 	bad |= run_world(2, run_foreign, "MPI is there");
 	bad |= run_world(1, run_shorter, "a shorter bootstrap");
 	bad |= run_world(1, run_without_thread, "no thread");
+	bad |= run_world(2, run_apart, "MPI asks no launcher");
+	bad |= run_world(1, run_finalised, "MPI is finalised");
 	return bad;
 }
