@@ -38,7 +38,8 @@ typedef struct choir_transport_ops {
 	/* *done_p = 1 once data may be reused.  The request is no longer valid then, or after an error.  PEER_DEAD: its
 	 * peer is lost, and the transport goes on; other errors are final. */
 	choir_status (*test)(choir_transport *transport, void *request, int *done_p);
-	/* *arrived_p = 1 and *message_p is set if a message has arrived.  Never blocks. */
+	/* *arrived_p = 1 and *message_p is set if a message has arrived.  Never blocks.  NO_MEMORY: no message was
+	 * taken, and the library asks again; other errors are final. */
 	choir_status (*poll)(choir_transport *transport, choir_message *message_p, int *arrived_p);
 	/* Gives a message's memory back to the transport; also after abort. */
 	void (*give)(choir_transport *transport, choir_message *message);

@@ -30,6 +30,7 @@ enum { ARRIVALS = 16, TAG = 1, MESSAGE_BYTES = 16 * 1024, LONG_MESSAGE_BYTES = 6
 _Static_assert(sizeof(MPI_Request) <= sizeof(void *), "a request handle fits into a pointer");
 
 struct arrival {
+	MPI_Message message; /* while there is no memory for it */
 	MPI_Request request;
 	bool done;
 	int peer;
@@ -141,6 +142,20 @@ static choir_status mpi_test(choir_transport *transport, void *packed, int *done
 	return st;
 }
 
+/* Inside MPI: begins to receive what was matched; NO_MEMORY: another look tries again. */
+static choir_status receive(struct mpi_transport *me, struct arrival *arrival)
+{
+	int count = 0, rc;
+
+	TRY(mpi_narrow("a message", arrival->bytes, &count));
+	arrival->data = buffers_take(&me->buffers, arrival->bytes);
+	if (arrival->data == NULL)
+		return choir_transport_error(CHOIR_NO_MEMORY, "no memory for a message of %d bytes from process %d",
+		                             count, arrival->peer);
+	rc = MPI_Imrecv(arrival->data, count, MPI_BYTE, &arrival->message, &arrival->request);
+	return rc == MPI_SUCCESS ? CHOIR_SUCCESS : mpi_error("MPI_Imrecv", rc);
+}
+
 /* Inside MPI: matches one more message if there is one. */
 static choir_status match_next(struct mpi_transport *me, int *found_p)
 {
@@ -158,24 +173,21 @@ static choir_status match_next(struct mpi_transport *me, int *found_p)
 	if (rc != MPI_SUCCESS || count == MPI_UNDEFINED || count < 0)
 		return choir_transport_error(
 		    CHOIR_TRANSPORT, "a message from process %d has a length that MPI cannot count", status.MPI_SOURCE);
-	*arrival = (struct arrival){ .request = MPI_REQUEST_NULL, .peer = status.MPI_SOURCE, .bytes = (size_t)count };
-	arrival->data = buffers_take(&me->buffers, arrival->bytes);
-	if (arrival->data == NULL)
-		return choir_transport_error(CHOIR_NO_MEMORY, "no memory for a message of %d bytes from process %d",
-		                             count, status.MPI_SOURCE);
-	me->n_arrivals++; /* counted before the call: if it fails the memory is quarantined */
-	rc = MPI_Imrecv(arrival->data, count, MPI_BYTE, &message, &arrival->request);
-	if (rc != MPI_SUCCESS)
-		return mpi_error("MPI_Imrecv", rc);
-	return CHOIR_SUCCESS;
+	*arrival = (struct arrival){
+		.message = message, .request = MPI_REQUEST_NULL, .peer = status.MPI_SOURCE, .bytes = (size_t)count
+	};
+	me->n_arrivals++; /* counted before it is received: if that fails the memory is quarantined */
+	return receive(me, arrival);
 }
 
-static choir_status test_arrival(const struct mpi_transport *me, struct arrival *arrival)
+static choir_status test_arrival(struct mpi_transport *me, struct arrival *arrival)
 {
 	int done = 0, rc;
 
 	if (arrival->done)
 		return CHOIR_SUCCESS;
+	if (arrival->data == NULL)
+		TRY(receive(me, arrival));
 	rc = test_request(me, &arrival->request, &done);
 	if (rc != MPI_SUCCESS)
 		return mpi_error("a test of an arrival", rc);
@@ -251,7 +263,7 @@ static choir_status mpi_poll(choir_transport *transport, choir_message *message_
 	mpi_leave();
 	if (st == CHOIR_SUCCESS)
 		*arrived_p = take_arrival(me, message_p);
-	else
+	else if (st != CHOIR_NO_MEMORY)
 		atomic_store(&me->link->failed, true);
 	return st;
 }
@@ -277,8 +289,9 @@ static void drain(struct mpi_transport *me)
 	for (int i = 0; i < me->n_arrivals && !me->stopped; i++) {
 		struct arrival *arrival = &me->arrivals[i];
 
-		if (!arrival->done &&
-		    mpi_wait_done(&arrival->request, DRAIN_MS, "receiving the last messages") != CHOIR_SUCCESS)
+		if (arrival->data == NULL ||
+		    (!arrival->done &&
+		     mpi_wait_done(&arrival->request, DRAIN_MS, "receiving the last messages") != CHOIR_SUCCESS))
 			mpi_abort(&me->base);
 		else
 			arrival->done = true;
@@ -295,7 +308,7 @@ static void mpi_destroy(choir_transport *transport)
 
 		if (arrival->done)
 			buffers_give(&me->buffers, arrival->data);
-		else
+		else if (arrival->data != NULL)
 			mpi_quarantine(buffers_memory(arrival->data));
 	}
 	buffers_fini(&me->buffers);

@@ -242,19 +242,21 @@ static choir_status poll_arrivals(struct messenger *messenger, bool until_short,
 		struct message *message = NULL;
 		choir_message raw = messenger->unopened;
 		int arrived = messenger->has_unopened;
-		choir_status st;
+		choir_status st = CHOIR_SUCCESS;
 
 		if (!arrived)
-			TRY(messenger->transport->ops->poll(messenger->transport, &raw, &arrived));
+			st = messenger->transport->ops->poll(messenger->transport, &raw, &arrived);
+		if (st != CHOIR_SUCCESS && st != CHOIR_NO_MEMORY)
+			return st;
 		if (!arrived)
-			return CHOIR_SUCCESS;
+			return CHOIR_SUCCESS; /* without memory the next drive tries again, until the call's deadline */
 		*progress = true;
 		is_short = raw.bytes < SHORT_BYTES;
 		st = messenger_open(messenger, raw.peer, raw.data, raw.bytes, &message);
 		messenger->has_unopened = st == CHOIR_NO_MEMORY;
 		messenger->unopened = messenger->has_unopened ? raw : (choir_message){ 0 };
 		if (messenger->has_unopened)
-			return CHOIR_SUCCESS; /* the next drive tries again, until the call's deadline */
+			return CHOIR_SUCCESS; /* the next drive tries again */
 		if (st != CHOIR_SUCCESS) {
 			messenger->transport->ops->give(messenger->transport, &raw);
 			return st;
@@ -291,9 +293,8 @@ static choir_status drive(struct messenger *messenger, bool until_short, bool *p
 	st = messenger_failure(messenger);
 	if (st == CHOIR_SUCCESS) {
 		take_back_given(messenger);
-		st = zero_copy_move_overdue(&messenger->zero_copy, messenger->transport, &messenger->blocks);
-		if (st == CHOIR_SUCCESS)
-			st = test_sends(messenger, progress);
+		zero_copy_move_overdue(&messenger->zero_copy, messenger->transport, &messenger->blocks);
+		st = test_sends(messenger, progress);
 		if (st == CHOIR_SUCCESS)
 			st = poll_arrivals(messenger, until_short, progress);
 		if (st != CHOIR_SUCCESS)

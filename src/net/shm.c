@@ -61,7 +61,7 @@ static choir_status read_piece(struct shm *me, int src, const struct ring_item *
 	if (in->data == NULL) {
 		in->data = blocks_take(&me->blocks, item->key[0]);
 		if (in->data == NULL)
-			return CHOIR_NO_MEMORY;
+			return CHOIR_NO_MEMORY; /* the item stays where it is */
 		in->length = item->key[0];
 		in->passed = 0;
 	}

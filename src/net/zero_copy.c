@@ -55,16 +55,16 @@ void zero_copy_hold(struct message *message)
 	}
 }
 
-/* Copies the payload to a block and frees the channel, unless the receiver holds the message. */
-static choir_status move(struct zero_copy *z, choir_transport *transport, struct blocks *blocks,
-                         struct message *message)
+/* Copies the payload to a block and frees the channel, unless the receiver holds the message, or there is no memory
+ * now. */
+static void move(struct zero_copy *z, choir_transport *transport, struct blocks *blocks, struct message *message)
 {
 	int held = HELD_IN_CHANNEL;
 	void *copy;
 
 	if (!atomic_compare_exchange_strong_explicit(&message->held, &held, HELD_MOVING, memory_order_relaxed,
 	                                             memory_order_relaxed))
-		return CHOIR_SUCCESS;
+		return;
 	copy = blocks_take(blocks, message->payload_bytes);
 	if (copy != NULL) {
 		memcpy(copy, message->at, message->payload_bytes);
@@ -73,15 +73,13 @@ static choir_status move(struct zero_copy *z, choir_transport *transport, struct
 		transport->ops->give(transport, &message->raw);
 	}
 	atomic_store_explicit(&message->held, copy != NULL ? HELD_FOR_EVER : HELD_IN_CHANNEL, memory_order_release);
-	return copy != NULL ? CHOIR_SUCCESS : CHOIR_NO_MEMORY;
 }
 
-choir_status zero_copy_move_overdue(struct zero_copy *z, choir_transport *transport, struct blocks *blocks)
+void zero_copy_move_overdue(struct zero_copy *z, choir_transport *transport, struct blocks *blocks)
 {
 	for (struct message *message = z->oldest, *next; message != NULL; message = next) {
 		next = message->younger;
 		if (transport->ops->overdue(transport, &message->raw))
-			TRY(move(z, transport, blocks, message));
+			move(z, transport, blocks, message);
 	}
-	return CHOIR_SUCCESS;
 }

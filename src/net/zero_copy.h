@@ -20,7 +20,7 @@ void zero_copy_remove(struct zero_copy *z, struct message *message); /* silent i
 void zero_copy_hold(struct message *message);
 
 /* zero_copy_move_overdue: copies the payload of each overdue message that no receiver holds to a block, and gives the
- * channel's memory back.  NO_MEMORY. */
-choir_status zero_copy_move_overdue(struct zero_copy *z, choir_transport *transport, struct blocks *blocks);
+ * channel's memory back.  What there is no memory for stays overdue. */
+void zero_copy_move_overdue(struct zero_copy *z, choir_transport *transport, struct blocks *blocks);
 
 #endif

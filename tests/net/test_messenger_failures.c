@@ -252,6 +252,27 @@ static void a_failure_is_final(void **state)
 	check_failure("the poll broke", 0, 0, 2);
 }
 
+/* Without memory for a message nothing was taken: it comes later. */
+static void a_poll_without_memory_is_tried_again(void **state)
+{
+	choir_transport transport = { .ops = &bad_ops, .rank = 0, .size = 2 };
+	struct messenger *messenger = NULL;
+	bool progress = true;
+
+	(void)state;
+	memset(&bad, 0, sizeof bad);
+	bad.status = CHOIR_NO_MEMORY;
+	bad.fail_poll = 1;
+	assert_int_equal(messenger_create(&transport, &messenger), CHOIR_SUCCESS);
+	for (int i = 1; i <= 2; i++) {
+		assert_int_equal(messenger_drive(messenger, &progress), CHOIR_SUCCESS);
+		assert_false(progress);
+		assert_int_equal(bad.polls, i);
+	}
+	assert_int_equal(bad.aborts, 0);
+	messenger_release(messenger);
+}
+
 /* Of several sends in flight one ends since its endpoint is lost. */
 static void a_send_in_flight_is_lost(void **state)
 {
@@ -290,6 +311,7 @@ int main(void)
 		cmocka_unit_test(detach_forgets_in_flight),
 		cmocka_unit_test(closing_with_sends_in_flight_is_safe),
 		cmocka_unit_test(a_failure_is_final),
+		cmocka_unit_test(a_poll_without_memory_is_tried_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
