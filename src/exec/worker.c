@@ -94,6 +94,25 @@ bool worker_take(enum worker_kind kind, void (*work)(void *), void *arg)
 	return taken;
 }
 
+bool worker_withdraw(enum worker_kind kind, void (*work)(void *), void *arg)
+{
+	struct worker *worker = &workers[kind];
+	struct job *found = NULL, *before = NULL;
+
+	pthread_mutex_lock(&worker->lock);
+	for (found = worker->first; found != NULL && (found->work != work || found->arg != arg); found = found->next)
+		before = found;
+	if (found != NULL && before == NULL)
+		worker->first = found->next;
+	else if (found != NULL)
+		before->next = found->next;
+	if (found != NULL && worker->last == found)
+		worker->last = before;
+	pthread_mutex_unlock(&worker->lock);
+	free(found);
+	return found != NULL;
+}
+
 static void end(struct worker *worker)
 {
 	bool join;

@@ -12,6 +12,9 @@ enum worker_kind { WORKER_JOBS, WORKER_CALLBACKS, WORKERS };
 /* worker_take: that thread will do the work, one after another; false: it cannot, and nothing was done. */
 bool worker_take(enum worker_kind kind, void (*work)(void *), void *arg);
 
+/* worker_withdraw: takes back a work that has not begun; false: it is under way, or done. */
+bool worker_withdraw(enum worker_kind kind, void (*work)(void *), void *arg);
+
 /* worker_end: they end once they have done all; no comm is left.  Waits for them. */
 void worker_end(void);
 

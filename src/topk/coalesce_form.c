@@ -66,7 +66,7 @@ static choir_status host(struct device_call *call)
 
 static bool fits_kernels(const struct device_call *call)
 {
-	return call->args.count < UINT32_MAX &&
+	return call->args.count <= COALESCE_KERNEL_MOST &&
 	       reduce_kernel_supported(call->device, call->args.dtype, call->args.op) == CHOIR_SUCCESS;
 }
 

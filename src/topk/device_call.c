@@ -162,6 +162,8 @@ static choir_status step_kernels(struct device_call *call, struct script_turn *t
 	if (done) {
 		dev_build_deadline(call->end_ns); /* the run has none */
 		st = call->form->kernels(call, &done);
+		if (st != CHOIR_SUCCESS) /* commands before the one that failed may be at the caller's memory */
+			dev_drain(call->device);
 		if (st != CHOIR_SUCCESS)
 			return st == CHOIR_TIMEOUT ? error_prefix(st, "%s", call->form->name) : st;
 		if (call->host_only)

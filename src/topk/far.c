@@ -62,10 +62,8 @@ static choir_status find_grad(struct topk_run *run, cl_mem *mem_p, cl_ulong *at_
 	const struct operand *grad = topk_grad(&run->request, 0);
 
 	*at_p = 0;
-	if (run->request.n_tensors > 1)
+	if (run->request.n_tensors > 1 || !grad->by_kernel)
 		return join_grads(run, mem_p);
-	if (!grad->by_kernel)
-		return far_upload(run, grad->ptr, grad->bytes, mem_p);
 	*mem_p = grad->access.mem;
 	*at_p = grad->access.off / grad->elem_bytes;
 	return CHOIR_SUCCESS;

@@ -129,7 +129,8 @@ choir_status topk_select_top(struct topk_run *run, struct script_turn *turn)
 	return run->on->accumulate_top(run, run->k, take_top);
 }
 
-/* Is an exact selection due?  A threshold that is NaN, infinite or unknown is none. */
+/* Is an exact selection due?  A threshold that is NaN, infinite or unknown is none, nor is 0, which so many elements
+ * have reached as were not 0. */
 static bool is_exact(const struct topk_run *run)
 {
 	double local = run->tracking.local;
@@ -145,7 +146,7 @@ static choir_status take_above(struct topk_run *run, struct script_turn *turn)
 
 choir_status topk_select_reuse(struct topk_run *run, struct script_turn *turn)
 {
-	if (is_exact(run))
+	if (is_exact(run) || run->tracking.local == 0)
 		return topk_select_top(run, turn);
 	run->threshold = run->tracking.local;
 	return accumulate_above(run, run->threshold, take_above);

@@ -89,6 +89,15 @@ void topk_split_add(void *arg)
 	pthread_mutex_unlock(&split->lock);
 }
 
+/* False: the worker adds already, or has. */
+static bool take_back(struct topk_run *run)
+{
+	if (!worker_withdraw(WORKER_JOBS, topk_split_add, run))
+		return false;
+	run->split.busy = run->split.waits = false;
+	return true;
+}
+
 static choir_status add(struct topk_run *run, int end)
 {
 	struct topk_split *split = &run->split;
@@ -132,6 +141,15 @@ static bool device_adds(const struct topk_run *run)
 	return far_merge_pays(run, &run->total, pairs, n);
 }
 
+static choir_status add_what_came(struct topk_run *run, struct script_turn *turn);
+
+static choir_status add_here(struct topk_run *run, struct script_turn *turn)
+{
+	(void)turn;
+	run->step = add_what_came;
+	return add_lists(run, run->split.adding);
+}
+
 /* The lists before the first one that has not come. */
 static choir_status add_what_came(struct topk_run *run, struct script_turn *turn)
 {
@@ -141,6 +159,10 @@ static choir_status add_what_came(struct topk_run *run, struct script_turn *turn
 	pthread_mutex_lock(&split->lock);
 	split->waits = split->busy;
 	pthread_mutex_unlock(&split->lock);
+	if (split->waits && take_back(run)) { /* the worker is at other comms' jobs */
+		run->step = add_here;
+		return CHOIR_SUCCESS;
+	}
 	if (split->waits) {
 		turn->what = SCRIPT_AGAIN;
 		return CHOIR_SUCCESS;
@@ -231,6 +253,7 @@ void topk_split_init(struct topk_run *run)
 
 void topk_split_fini(struct topk_run *run)
 {
+	(void)take_back(run);
 	pthread_mutex_lock(&run->split.lock);
 	while (run->split.busy)
 		pthread_cond_wait(&run->split.idle, &run->split.lock);

@@ -72,6 +72,11 @@ static choir_status replace_tensors(struct topk_state *state, const unsigned cha
 	return st;
 }
 
+static size_t bounds_bytes(const struct topk_state *state)
+{
+	return ((size_t)state->ranks + 1) * sizeof *state->bounds;
+}
+
 static choir_status clear(struct topk_state *state)
 {
 	if (state->device != NULL)
@@ -79,6 +84,7 @@ static choir_status clear(struct topk_state *state)
 	state->zeroed.all = state->device == NULL;
 	state->zeroed.count = 0;
 	state->tracking = (struct topk_tracking){ .local = -1, .global = -1 };
+	memset(state->bounds, 0, bounds_bytes(state));
 	return CHOIR_SUCCESS;
 }
 
@@ -291,11 +297,6 @@ static struct exported exported_of(const struct topk_state *state)
 		                  .cut = state->tracking.cut,
 		                  .local = state->tracking.local,
 		                  .global = state->tracking.global };
-}
-
-static size_t bounds_bytes(const struct topk_state *state)
-{
-	return ((size_t)state->ranks + 1) * sizeof *state->bounds;
 }
 
 static size_t exported_bytes(const struct topk_state *state)

@@ -20,6 +20,9 @@ static choir_topk_config config_of(const char *algorithm, choir_topk_threshold t
 	return config;
 }
 
+/* In the first call of a run all gradients are 0. */
+static _Atomic bool begins_at_zero;
+
 /* About normal, and no two magnitudes alike. */
 static float spread(int rank, int call, size_t i)
 {
@@ -51,7 +54,7 @@ static void run(struct world *world, int rank, choir_comm *comm, const choir_top
 		choir_event *event = NULL;
 
 		for (size_t i = 0; i < N; i++)
-			grads[rank][i] = spread(rank, call, i);
+			grads[rank][i] = begins_at_zero && call == 0 ? 0 : spread(rank, call, i);
 		stats[call].struct_size = sizeof *stats;
 		OK(choir_topk_allreduce(state, choir_host(grads[rank]), &out, NULL, &event));
 		OK(choir_event_wait(event, -1));
@@ -91,6 +94,19 @@ static void reuse_rank(struct world *world, int rank, choir_comm *comm, void *ar
 		other |= stats[call].selected != K;
 	}
 	CHECK(other);
+}
+
+/* The threshold of a call without a gradient is 0: it says nothing of those to come. */
+static void zero_rank(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	choir_topk_config config = law_config("topk-opt", N, K);
+	choir_topk_stats stats[CALLS];
+
+	(void)arg;
+	run(world, rank, comm, &config, stats);
+	CHECK(stats[1].selected == K);
+	for (int call = 2; call < CALLS; call++)
+		CHECK(stats[call].selected < N / 2);
 }
 
 /* A band of exactly k: the threshold moves after each call by the factor, unless just k passed, and by up to 1.03^5
@@ -238,6 +254,9 @@ static void selections(void **state)
 	on_two(factor_rank);
 	on_two(gaussian_rank);
 	on_two(sampled_rank);
+	begins_at_zero = true;
+	on_two(zero_rank);
+	begins_at_zero = false;
 }
 
 static void refusals(void **state)

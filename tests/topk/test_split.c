@@ -7,6 +7,7 @@
 #include "world/memory.h"
 
 #include <sched.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -75,6 +76,50 @@ static void order_rank(struct world *world, int rank, choir_comm *comm, void *ar
 	free(grad);
 	free(want);
 	free(got);
+}
+
+static sem_t let_go;
+
+static void hold(void *unused)
+{
+	(void)unused;
+	sem_wait(&let_go);
+}
+
+/* The worker is at another comm's work, which may take long: the call does not wait for that. */
+static void beside_work_rank(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	float *grad = malloc(COUNT * sizeof *grad), *want = malloc(COUNT * sizeof *want),
+	      *got = malloc(COUNT * sizeof *got);
+	choir_topk_config config = law_config("topka", COUNT, K);
+
+	(void)arg;
+	for (size_t i = 0; i < COUNT; i++)
+		grad[i] = fraction(rank, i);
+	reduce(world, rank, comm, &config, grad, want);
+	config.algorithm = "topk-sa";
+	config.sends_in_flight = 1;
+	if (rank == 0)
+		CHECK(__real_worker_take(WORKER_JOBS, hold, NULL));
+	line_up();
+	if (reduce(world, rank, comm, &config, grad, got))
+		CHECK(memcmp(want, got, COUNT * sizeof *got) == 0);
+	line_up();
+	if (rank == 0)
+		sem_post(&let_go);
+	free(grad);
+	free(want);
+	free(got);
+}
+
+static void busy_worker(void **state)
+{
+	(void)state;
+	sem_init(&let_go, 0, 0);
+	atomic_store(&taken, 0);
+	line_up_run(RANKS, 0, 60000, beside_work_rank, NULL);
+	assert_true(atomic_load(&taken) > 0);
+	sem_destroy(&let_go);
 }
 
 static void rank_order(void **state)
@@ -206,9 +251,9 @@ static void beside_a_callback(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(rank_order), cmocka_unit_test(law),
-		                            cmocka_unit_test(law_of_long_lists), cmocka_unit_test(mismatch),
-		                            cmocka_unit_test(beside_a_callback) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(rank_order), cmocka_unit_test(busy_worker),
+		                            cmocka_unit_test(law),        cmocka_unit_test(law_of_long_lists),
+		                            cmocka_unit_test(mismatch),   cmocka_unit_test(beside_a_callback) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	gate_drop();
