@@ -60,9 +60,9 @@ static size_t capacity_in(const size_t *count)
 }
 
 /* An empty buffer may name anything. */
-static choir_status keep(struct run *run, choir_buffer buffer, size_t count)
+static choir_buffer unless_empty(choir_buffer buffer, size_t count)
 {
-	return count > 0 ? run_keep(run, buffer) : CHOIR_SUCCESS;
+	return count > 0 ? buffer : choir_none();
 }
 
 static choir_status prepare(struct run *run, struct sparse_call *sparse, const choir_call *call)
@@ -85,10 +85,10 @@ static choir_status prepare(struct run *run, struct sparse_call *sparse, const c
 	record_set_op(&run->bound.record, sparse->op);
 	record_set_algorithm(&run->bound.record, sparse->algorithm != NULL ? sparse->algorithm : "auto");
 	sparse->name = call->name;
-	TRY(keep(run, sparse->send_ind, sparse->send_ind_count));
-	TRY(keep(run, sparse->send_val, sparse->send_val_count));
-	TRY(keep(run, sparse->recv_ind, sparse->ind_capacity));
-	TRY(keep(run, sparse->recv_val, sparse->val_capacity));
+	TRY(run_keep(run, unless_empty(sparse->send_ind, sparse->send_ind_count)));
+	TRY(run_keep(run, unless_empty(sparse->send_val, sparse->send_val_count)));
+	TRY(run_keep(run, unless_empty(sparse->recv_ind, sparse->ind_capacity)));
+	TRY(run_keep(run, unless_empty(sparse->recv_val, sparse->val_capacity)));
 	TRY(sparse_create(&env, sparse, &run->script.ops, &run->script.state));
 	run->script.ended = keep_outcome;
 	return CHOIR_SUCCESS;
@@ -207,11 +207,6 @@ static void destroy_kept(struct kept_call *base)
 	free(base);
 }
 
-static choir_buffer unless_empty(choir_buffer buffer, size_t count)
-{
-	return count > 0 ? buffer : choir_none();
-}
-
 static void fill_kept(struct kept_sparse *kept, const struct sparse_call *sparse)
 {
 	kept->call = *sparse;
@@ -260,13 +255,15 @@ choir_status choir_sparse_fetch(choir_event *event, choir_buffer recv_ind, size_
                                 choir_buffer recv_val, size_t *recv_val_count)
 {
 	struct sparse_outcome *outcome;
+	choir_status st;
 
 	if (event == NULL || recv_ind_count == NULL || recv_val_count == NULL)
 		return error_set(CHOIR_ARGUMENT, "choir_sparse_fetch: null argument");
 	outcome = outcome_of(event);
 	if (!event_is_complete(event) || event->status != CHOIR_CAPACITY || outcome == NULL || outcome->result == NULL)
 		return error_set(CHOIR_ARGUMENT, "choir_sparse_fetch: the event did not end with CHOIR_CAPACITY");
-	return sparse_result_fetch(outcome->result, recv_ind, recv_ind_count, recv_val, recv_val_count);
+	st = sparse_result_fetch(outcome->result, recv_ind, recv_ind_count, recv_val, recv_val_count);
+	return st == CHOIR_SUCCESS ? st : error_prefix(st, "choir_sparse_fetch");
 }
 
 choir_status choir_event_sparse_stats(choir_event *event, choir_sparse_stats *out)

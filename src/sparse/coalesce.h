@@ -14,6 +14,9 @@
 #include "sparse/pool.h"
 #include "sparse/scratch.h"
 
+/* Pairs: kernels number them in 32 bits, and step as far beyond the last as a work-group reads. */
+#define COALESCE_KERNEL_MOST (UINT32_MAX - 65536)
+
 /* Pairs of one list: in host memory, or where mem is set in that cl_mem at byte offsets (kernels only). */
 struct coalesce_source {
 	struct pairs pairs;

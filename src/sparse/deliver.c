@@ -71,14 +71,21 @@ static choir_status deliver_alloc(struct sparse *sparse, struct script_turn *tur
 
 static choir_status check_allocated(struct sparse *sparse)
 {
+	int64_t distance;
+	bool same;
+
 	TRY(callback_outcome(sparse, "alloc_fn"));
 	if (sparse->count > 0 && (sparse->to_ind.base == NULL || sparse->to_val.base == NULL))
 		return error_set(CHOIR_ARGUMENT, "sparse_allreduce: alloc_fn gave no memory for %s",
 		                 sparse->to_ind.base == NULL ? "the indices" : "the values");
 	TRY(dev_range(sparse->env.device, "alloc_fn's indices", sparse->to_ind, sparse->count * sparse->ind_bytes,
 	              sparse->ind_bytes));
-	return dev_range(sparse->env.device, "alloc_fn's values", sparse->to_val, val_bytes(sparse),
-	                 choir_dtype_bytes(sparse->call.val_dtype));
+	TRY(dev_range(sparse->env.device, "alloc_fn's values", sparse->to_val, val_bytes(sparse),
+	              choir_dtype_bytes(sparse->call.val_dtype)));
+	return dev_overlap(sparse->to_ind, sparse->count * sparse->ind_bytes, sparse->to_val, val_bytes(sparse), &same,
+	                   &distance)
+	           ? error_set(CHOIR_ARGUMENT, "sparse_allreduce: alloc_fn's indices and values overlap")
+	           : CHOIR_SUCCESS;
 }
 
 static bool too_small(const struct sparse *sparse)
@@ -149,8 +156,9 @@ choir_status deliver_flush(struct sparse *sparse, struct script_turn *turn)
 	if (sparse->call.recv_val_count != NULL)
 		*sparse->call.recv_val_count = val_count(sparse);
 	if (too_small(sparse))
-		return result_fits(sparse->count, sparse->call.ind_capacity, val_count(sparse),
-		                   sparse->call.val_capacity);
+		return error_prefix(
+		    result_fits(sparse->count, sparse->call.ind_capacity, val_count(sparse), sparse->call.val_capacity),
+		    "sparse_allreduce");
 	if (sparse->call.attr.completion_fn != NULL) {
 		sparse->step = deliver_lend;
 		return CHOIR_SUCCESS;

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "sparse/header.h"
+
+#include "base/arithmetic.h"
+#include "base/dtype.h"
 #include "sparse/algorithm.h"
+#include "sparse/coalesce.h"
 
 #include <inttypes.h>
 
@@ -78,13 +82,16 @@ static choir_status same_width(const struct sparse_header *all, int n, struct sp
 	return CHOIR_SUCCESS;
 }
 
-/* Has the device of each rank room for a merge of all lists?  coalesce_kernel.h: entries twice, and the result. */
+/* Has the device of each rank room for a merge of all lists?  coalesce_kernel.h: entries twice, the result, and the
+ * accumulators of narrow types. */
 static bool merge_fits(const struct sparse_header *all, int n, const struct sparse_facts *facts)
 {
-	uint64_t row_bytes = facts->width * choir_dtype_bytes((choir_dtype)all[0].val_dtype),
-		 most_a_pair = row_bytes > ENTRY_BYTES ? row_bytes : ENTRY_BYTES,
-		 all_a_pair = 2 * ENTRY_BYTES + sizeof(int64_t) + 2 * row_bytes;
-	bool fits = facts->pairs <= UINT32_MAX; /* kernels merge no more */
+	choir_dtype dtype = (choir_dtype)all[0].val_dtype;
+	uint64_t row_bytes = facts->width * choir_dtype_bytes(dtype), acc_bytes = facts->width * dtype_acc_bytes(dtype),
+		 most_a_pair = max_u64(max_u64(row_bytes, acc_bytes), ENTRY_BYTES),
+		 all_a_pair =
+		     2 * ENTRY_BYTES + sizeof(int64_t) + 2 * row_bytes + (acc_bytes > row_bytes ? acc_bytes : 0);
+	bool fits = facts->pairs <= COALESCE_KERNEL_MOST; /* kernels merge no more */
 
 	for (int r = 0; r < n; r++)
 		fits &= facts->pairs <= all[r].buffer_bytes / most_a_pair &&

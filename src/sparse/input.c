@@ -30,7 +30,7 @@ choir_status input_start(struct sparse *sparse, struct script_turn *turn)
 
 	(void)turn;
 	staged_write_begin(sparse);
-	if (call->send_ind_count > UINT32_MAX)
+	if (call->send_ind_count > COALESCE_KERNEL_MOST)
 		sparse->kernels = sparse->long_by_kernels = sparse->stays = false;
 	sparse->step = header_start;
 	sparse->header.lo = 0;

@@ -46,8 +46,8 @@ choir_status result_fits(uint64_t ind_needed, uint64_t ind_capacity, uint64_t va
 	if (ind_needed <= ind_capacity && val_needed <= val_capacity)
 		return CHOIR_SUCCESS;
 	return error_set(CHOIR_CAPACITY,
-	                 "sparse_allreduce: the result needs %" PRIu64 " %s and %" PRIu64
-	                 " value%s, the receive buffers hold %" PRIu64 " and %" PRIu64,
+	                 "the result needs %" PRIu64 " %s and %" PRIu64 " value%s, the receive buffers hold %" PRIu64
+	                 " and %" PRIu64,
 	                 ind_needed, ind_needed == 1 ? "index" : "indices", val_needed, plural(val_needed),
 	                 ind_capacity, val_capacity);
 }
@@ -70,8 +70,8 @@ static choir_status finish(struct transfer *transfer)
 	return st;
 }
 
-static choir_status copy_out(struct sparse_result *result, const char *role, choir_buffer to, choir_dtype dtype,
-                             uint64_t count, void *from)
+static choir_status copy_out(struct sparse_result *result, choir_buffer to, choir_dtype dtype, uint64_t count,
+                             void *from)
 {
 	uint64_t bytes = count * choir_dtype_bytes(dtype);
 	struct dev_access access = { 0 };
@@ -79,7 +79,6 @@ static choir_status copy_out(struct sparse_result *result, const char *role, cho
 
 	if (bytes == 0)
 		return CHOIR_SUCCESS;
-	TRY(dev_range(result->device, role, to, bytes, choir_dtype_bytes(dtype)));
 	TRY(dev_resolve(result->device, to, bytes, true, &access));
 	transfer_init(&transfer, result->device, &access, from, bytes, true);
 	return finish(&transfer);
@@ -89,10 +88,11 @@ choir_status sparse_result_fetch(struct sparse_result *result, choir_buffer recv
                                  choir_buffer recv_val, size_t *val_count)
 {
 	uint64_t vals = result->count * result->width, ind_capacity, val_capacity;
+	int64_t distance;
+	bool same;
 
 	if (ind_count == NULL || val_count == NULL)
-		return error_set(CHOIR_ARGUMENT, "sparse_fetch: %s is NULL",
-		                 ind_count == NULL ? "recv_ind_count" : "recv_val_count");
+		return error_set(CHOIR_ARGUMENT, "%s is NULL", ind_count == NULL ? "recv_ind_count" : "recv_val_count");
 	ind_capacity = *ind_count;
 	val_capacity = *val_count;
 	*ind_count = result->count;
@@ -102,6 +102,9 @@ choir_status sparse_result_fetch(struct sparse_result *result, choir_buffer recv
 	              choir_dtype_bytes(result->ind_dtype)));
 	TRY(dev_range(result->device, "recv_val", recv_val, vals * choir_dtype_bytes(result->val_dtype),
 	              choir_dtype_bytes(result->val_dtype)));
-	TRY(copy_out(result, "recv_ind", recv_ind, result->ind_dtype, result->count, result->ind.ptr));
-	return copy_out(result, "recv_val", recv_val, result->val_dtype, vals, result->val.ptr);
+	if (dev_overlap(recv_ind, result->count * choir_dtype_bytes(result->ind_dtype), recv_val,
+	                vals * choir_dtype_bytes(result->val_dtype), &same, &distance))
+		return error_set(CHOIR_ARGUMENT, "recv_ind and recv_val overlap");
+	TRY(copy_out(result, recv_ind, result->ind_dtype, result->count, result->ind.ptr));
+	return copy_out(result, recv_val, result->val_dtype, vals, result->val.ptr);
 }

@@ -28,7 +28,7 @@
 #define MOST_BYTES  (UINT64_C(1) << 37) /* share_address.line counts up to twice as many */
 #define KEPT_BYTES  (UINT64_C(512) << 20)
 #define KEPT_BLOCKS 32
-#define KEPT_VIEWS  128
+#define KEPT_VIEWS  1024
 
 /* Note [staged writes].  A store to a line that the cache of a reader holds waits for that cache, for long if the two
  * cores share none.  A block that fits the caches is therefore either written in place by plain stores, or staged: it

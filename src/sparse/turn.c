@@ -234,7 +234,7 @@ static choir_status merge(struct sparse *sparse, uint32_t n_lists, struct index_
 
 	for (uint32_t i = 0; i < n_lists; i++)
 		pairs += sparse->lists[i].pairs.count;
-	kernels = kernels && sparse->kernels && pairs <= UINT32_MAX;
+	kernels = kernels && sparse->kernels && pairs <= COALESCE_KERNEL_MOST;
 	return coalesce_init(&sparse->job, &todo, kernels ? sparse->env.device : NULL);
 }
 
@@ -259,7 +259,7 @@ choir_status sparse_merge_all(struct sparse *sparse)
 {
 	struct coalesce_source *own = &sparse->lists[sparse->env.me];
 	bool few = !crosses_bus(sparse) || sparse->facts.pairs - sparse->own_count <= sparse->facts.most,
-	     kernels = few && sparse->kernels && sparse->facts.pairs <= UINT32_MAX;
+	     kernels = few && sparse->kernels && sparse->facts.pairs <= COALESCE_KERNEL_MOST;
 
 	if (kernels && sparse->own_ind.mem != NULL && own->pairs.count > 0) {
 		own->pairs.form = sparse->own_form;

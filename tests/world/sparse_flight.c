@@ -222,6 +222,11 @@ static void check_short(struct sparse_flight *s)
 	      "fetched into too little");
 	check(s, ind_count == t->want.count, "fetch does not say the size");
 	check(s,
+	      choir_sparse_fetch(s->event, s->recv_ind.buffer, &ind_count, s->recv_ind.buffer, &val_count) ==
+	              CHOIR_ARGUMENT &&
+	          strncmp(choir_last_error(), "choir_sparse_fetch: ", strlen("choir_sparse_fetch: ")) == 0,
+	      "fetched into one buffer twice");
+	check(s,
 	      choir_sparse_fetch(s->event, s->recv_ind.buffer, &ind_count, s->recv_val.buffer, &val_count) ==
 	          CHOIR_SUCCESS,
 	      "not fetched");
