@@ -6,6 +6,7 @@
  * Note [measured rules].  The limits for few ranks on one node are measured, and the cost model's default costs are
  * such that it says the same within 1.3 (tests/plan/test_default.c). */
 #include "algo/algo.h"
+#include "algo/blocks.h"
 #include "algo/default_network.h"
 #include "base/arithmetic.h"
 
@@ -94,7 +95,7 @@ static bool gathers_in_slots(const struct algo_in *in)
 	bool gathers = in->collective == COLLECTIVE_GATHER || in->collective == COLLECTIVE_GATHERV;
 	uint64_t most = in->layout->n <= GATHER_FEW_RANKS ? GATHER_TOTAL_BYTES_FEW : GATHER_TOTAL_BYTES;
 
-	return gathers && in->layout->n <= FEW_RANKS && in->bytes * (uint64_t)in->layout->n <= most;
+	return gathers && in->layout->n <= FEW_RANKS && rank_block_mean(in) * (uint64_t)in->layout->n <= most;
 }
 
 static bool chains_prefix(const struct algo_in *in)
@@ -116,13 +117,13 @@ static const struct algorithm *default_node(const struct algo_in *in)
 
 	if (in->shared && gathers_in_slots(in))
 		return algo_find(in->collective, "slots");
-	if (in->shared && in->bytes >= direct_least(in)) {
+	if (in->shared && rank_block_mean(in) >= direct_least(in)) {
 		bool alone =
 		    in->collective == COLLECTIVE_ALLREDUCE && in->layout->n == 2 && in->bytes <= DIRECT_ONESHOT_BYTES;
 
 		return algo_find(in->collective, alone ? "direct_oneshot" : "direct");
 	}
-	if (in->device_bytes && in->bytes >= device_least(in))
+	if (in->device_bytes && rank_block_mean(in) >= device_least(in))
 		return algo_find(in->collective, "device");
 	if (chains_prefix(in))
 		return algo_find(in->collective, "chain");
@@ -135,8 +136,8 @@ static const struct algorithm *default_node(const struct algo_in *in)
 
 static bool may_run(const struct algorithm *algorithm, const struct algo_in *in)
 {
-	bool small = (in->bytes < direct_least(in) && strncmp(algorithm->name, "direct", 6) == 0) ||
-	             (algorithm->on_device && in->bytes < device_least(in));
+	bool small = (rank_block_mean(in) < direct_least(in) && strncmp(algorithm->name, "direct", 6) == 0) ||
+	             (algorithm->on_device && rank_block_mean(in) < device_least(in));
 
 	return algorithm->collective == in->collective && !small && !algo_unfit(algorithm, in);
 }

@@ -23,6 +23,16 @@ static inline uint64_t rank_block_longest(const struct algo_in *in)
 	return bytes;
 }
 
+/* What the rules take for a call's bytes: in->bytes, and of v forms, where these are all blocks, a mean one, rounded
+ * up. */
+static inline uint64_t rank_block_mean(const struct algo_in *in)
+{
+	uint64_t n = (uint64_t)in->layout->n;
+	bool all = collective_has(in->collective, TRAIT_UNEVEN) && !collective_of_pairs(in->collective);
+
+	return all ? (in->bytes + n - 1) / n : in->bytes;
+}
+
 static inline uint64_t rank_blocks_total(const struct algo_in *in)
 {
 	uint64_t total = 0;

@@ -32,11 +32,6 @@ struct scatter_allgather {
 	plan_id sent, got;    /* the last send and receive; both are chained */
 };
 
-static int rank_of(const struct scatter_allgather *b, int v)
-{
-	return group_rank(&b->group, ring_at(v + b->root, b->n));
-}
-
 static uint64_t off_of(const struct scatter_allgather *b, int block)
 {
 	return block_off(b->len, b->n, b->unit, block);
@@ -47,8 +42,8 @@ static void send_block(struct scatter_allgather *b, int v, uint32_t tag, int blo
 	uint64_t off = off_of(b, block), len = off_of(b, block + 1) - off;
 
 	if (len)
-		b->sent = plan_send(b->plan, rank_of(b, v), b->tag + tag, ref_plus(b->home, off), len,
-		                    (plan_id[]){ b->got, b->sent }, 2, label);
+		b->sent = plan_send(b->plan, group_rank_from(&b->group, b->root, v), b->tag + tag,
+		                    ref_plus(b->home, off), len, (plan_id[]){ b->got, b->sent }, 2, label);
 }
 
 static void recv_block(struct scatter_allgather *b, int v, uint32_t tag, int block, const char *label)
@@ -56,8 +51,8 @@ static void recv_block(struct scatter_allgather *b, int v, uint32_t tag, int blo
 	uint64_t off = off_of(b, block), len = off_of(b, block + 1) - off;
 
 	if (len)
-		b->got =
-		    plan_recv(b->plan, rank_of(b, v), b->tag + tag, ref_plus(b->home, off), len, &b->got, 1, label);
+		b->got = plan_recv(b->plan, group_rank_from(&b->group, b->root, v), b->tag + tag,
+		                   ref_plus(b->home, off), len, &b->got, 1, label);
 }
 
 /* Receives the blocks of this rank's subtree, the farthest first, and passes each on towards its rank. */
@@ -98,10 +93,11 @@ static void report(struct scatter_allgather *b)
 	uint32_t tag = b->tag + 2 * (uint32_t)b->n;
 
 	if (b->v == b->n - 1)
-		b->sent =
-		    plan_send(b->plan, rank_of(b, 0), tag, nothing, 0, (plan_id[]){ b->got, b->sent }, 2, "through");
+		b->sent = plan_send(b->plan, group_rank_from(&b->group, b->root, 0), tag, nothing, 0,
+		                    (plan_id[]){ b->got, b->sent }, 2, "through");
 	if (b->v == 0)
-		b->got = plan_recv(b->plan, rank_of(b, b->n - 1), tag, nothing, 0, &b->got, 1, "through");
+		b->got = plan_recv(b->plan, group_rank_from(&b->group, b->root, b->n - 1), tag, nothing, 0, &b->got, 1,
+		                   "through");
 }
 
 static void add_chunk(struct scatter_allgather *b, uint64_t k)

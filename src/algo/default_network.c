@@ -109,12 +109,9 @@ static struct network_call call_of(const struct algo_in *in)
 		                     .far_of_root = (uint64_t)(layout->n - layout->node_size[root_node]),
 		                     .root = layout->node_first[root_node] + layout->local_rank_of[root],
 		                     .message = in->message_bytes };
-	uint64_t bytes = in->bytes, unit = block_unit(in->elem_bytes),
+	uint64_t bytes = rank_block_mean(in), unit = block_unit(in->elem_bytes),
 		 most = min_u64(MOST_BYTES, MOST_ON_LINKS / (call.n * call.n / 4));
 
-	/* of v forms in->bytes are all blocks, and a mean one stands for each */
-	if (collective_has(in->collective, TRAIT_UNEVEN) && !collective_of_pairs(in->collective))
-		bytes = (bytes + call.n - 1) / call.n;
 	call.block = min_u64(bytes, most / (blocks ? call.n : 1));
 	call.longest = in->block_bytes != NULL ? min_u64(rank_block_longest(in), most / call.n) : call.block;
 	call.bytes = blocks ? call.block * call.n : call.block;

@@ -12,7 +12,6 @@ struct chain {
 	struct chunks chunks;
 	uint64_t unit;
 	bool to_root, has_recv;
-	int root;                            /* as a member */
 	uint64_t stage, scratch;             /* offsets of the first of DEPTH areas */
 	uint64_t stage_bytes, scratch_bytes; /* of one area */
 	plan_id done[DEPTH];
@@ -25,11 +24,9 @@ static void add_chunk(struct chain *c, uint64_t k)
 	struct plan_ref staged = plan_at(PLAN_SCRATCH, c->stage + area * c->stage_bytes);
 	struct exchange x = {
 		.plan = c->plan,
-		.group = c->kind->by_rank ? group_by_rank(in)
-		         : c->to_root     ? group_all(in)
-		                          : group_ring(in),
+		.group = c->kind->by_rank ? group_by_rank(in) : group_ring(in),
 		.to_root = c->to_root,
-		.root = c->root,
+		.root = in->root, /* where there is one the kind is by rank */
 		.own_raw = true,
 		.bytes = len,
 		.unit = c->unit,
@@ -55,8 +52,6 @@ choir_status exchange_chain(const struct algo_in *in, struct plan *plan, const s
 
 	c.to_root = in->collective == COLLECTIVE_REDUCE;
 	c.has_recv = !c.to_root || in->me == in->root;
-	if (c.to_root)
-		c.root = kind->by_rank ? in->root : group_index_of(in->layout, in->root);
 	c.chunks = chunks_of(in->bytes, kind->limit(in->layout->n, message_limit(in, c.unit)), c.unit);
 	areas = min_u64(c.chunks.n, DEPTH);
 	c.scratch_bytes = kind->scratch(in->layout->n, c.chunks.each, c.unit);

@@ -6,6 +6,7 @@
 
 #include "algo/algo.h"
 #include "algo/pattern_order.h"
+#include "algo/pattern_ring.h"
 
 struct group {
 	const struct layout *layout;
@@ -80,6 +81,12 @@ static inline int group_rank(const struct group *group, int i)
 		i = order_member(ORDER_LINE, i, group->n);
 	i = order_member(group->order, i, group->n);
 	return group->layout->node_ranks[group->local_rank < 0 ? i : group->layout->node_first[i] + group->local_rank];
+}
+
+/* The comm rank of the v-th member behind member root. */
+static inline int group_rank_from(const struct group *group, int root, int v)
+{
+	return group_rank(group, ring_at(v + root, group->n));
 }
 
 /* The ranks of this rank's node, ascending, and their number. */

@@ -9,6 +9,7 @@
 #include "algo/exchange.h"
 #include "algo/pattern_block.h"
 #include "algo/prefix.h"
+#include "algo/window.h"
 
 #define AREAS         8 /* chunk k uses the scratch of chunk k - AREAS again */
 #define MOST_MESSAGES 8 /* in an area: bounds the scratch of large comms */
@@ -79,8 +80,7 @@ static void add_chunk(struct pairwise *p, uint64_t k)
 	from = p->plan->n_steps;
 	send_own(p, k, own, ready);
 	recv_others(p, k);
-	for (plan_id id = from; id < p->plan->n_steps; id++)
-		plan_need(p->plan, id);
+	need_range(p->plan, from, p->plan->n_steps);
 	*done = fold(p, k, own, ready);
 }
 

@@ -8,6 +8,7 @@
 #include "algo/build.h"
 #include "algo/device.h"
 #include "algo/pattern_block.h"
+#include "algo/window.h"
 
 struct slices {
 	uint64_t unit, scratch;
@@ -64,8 +65,7 @@ choir_status reduce_device(const struct algo_in *in, struct plan *plan)
 		add_chunk(in, plan, &s, chunk_off(chunks, k), chunk_len(chunks, k), phase);
 		if (k + 1 == chunks.n)
 			break;
-		for (plan_id id = from; id < plan->n_steps; id++)
-			plan_need(plan, id);
+		need_range(plan, from, plan->n_steps);
 		plan_publish(plan, phase + 1, NULL, 0, "copied");
 		s.taken = plan_await(plan, PLAN_ALL, phase + 1, NULL, 0, "copied by all");
 	}

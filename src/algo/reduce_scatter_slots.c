@@ -39,8 +39,8 @@ static uint64_t room_limit(const struct algo_in *in)
 /* The longest chunk of a block. */
 static uint64_t chunk_limit(const struct algo_in *in)
 {
-	uint64_t n = (uint64_t)in->layout->n, limit = room_limit(in),
-		 cache = round_down(fit_chunk_bytes(in, in->bytes * n, n) / n, block_unit(in->elem_bytes));
+	uint64_t n = (uint64_t)in->layout->n, limit = room_limit(in), all = in->block_bytes ? in->bytes : in->bytes * n,
+		 cache = round_down(fit_chunk_bytes(in, all, n) / n, block_unit(in->elem_bytes));
 
 	return cache ? min_u64(limit, cache) : limit;
 }

@@ -25,11 +25,6 @@ struct rooted {
 	plan_id got[TREE_MOST_CHILDREN];    /* the last receive from each */
 };
 
-static int rank_of(const struct rooted *b, int v)
-{
-	return group_rank(&b->group, ring_at(v + b->root, b->n));
-}
-
 static int most_in_message(const struct algo_in *in)
 {
 	int most = 1;
@@ -48,9 +43,9 @@ static plan_id root_blocks(struct rooted *b, uint64_t k, bool out, plan_id ready
 
 	for (int v = b->packed.in->in_place ? 1 : 0; v < b->n; v += run) {
 		struct plan_ref at = ref_plus(area, (uint64_t)v * len);
-		int rank = rank_of(b, v);
+		int rank = group_rank_from(&b->group, b->root, v);
 
-		for (run = 1; v + run < b->n && rank_of(b, v + run) == rank + run;)
+		for (run = 1; v + run < b->n && group_rank_from(&b->group, b->root, v + run) == rank + run;)
 			run++;
 		ready = out ? packed_out(&b->packed, k, at, rank, run, ready)
 		            : packed_in(&b->packed, k, at, rank, run, ready);
@@ -80,17 +75,15 @@ static void gather_chunk(struct rooted *b, uint64_t k)
 	uint64_t len = packed_len(&b->packed, k);
 	plan_id *done = &b->packed.done[k % PACKED_AREAS], ready = *done;
 
-	if (b->v != 0)
-		ready = packed_in(&b->packed, k, area, 0, 1, ready);
-	else if (!b->packed.in->in_place)
+	if (b->v != 0 || !b->packed.in->in_place)
 		ready = packed_in(&b->packed, k, area, 0, 1, ready);
 	for (int i = 0, child; (child = tree_child(b->v, i, BINOMIAL, b->n)) >= 0; i++) {
-		recv_blocks(b, k, rank_of(b, child), i, ref_plus(area, (uint64_t)(child - b->v) * len),
-		            (uint64_t)tree_size(child, b->n) * len);
+		recv_blocks(b, k, group_rank_from(&b->group, b->root, child), i,
+		            ref_plus(area, (uint64_t)(child - b->v) * len), (uint64_t)tree_size(child, b->n) * len);
 		ready = plan_join(b->plan, (plan_id[]){ ready, b->got[i] }, 2, "subtree here");
 	}
 	*done = b->v == 0 ? root_blocks(b, k, true, ready)
-	                  : send_blocks(b, k, rank_of(b, tree_parent(b->v, BINOMIAL)), 0, area,
+	                  : send_blocks(b, k, group_rank_from(&b->group, b->root, tree_parent(b->v, BINOMIAL)), 0, area,
 	                                (uint64_t)tree_size(b->v, b->n) * len, ready);
 }
 
@@ -104,14 +97,15 @@ static void scatter_chunk(struct rooted *b, uint64_t k)
 	if (b->v == 0) {
 		ready = root_blocks(b, k, false, ready);
 	} else {
-		recv_blocks(b, k, rank_of(b, tree_parent(b->v, BINOMIAL)), TREE_MOST_CHILDREN - 1, area,
-		            (uint64_t)tree_size(b->v, b->n) * len);
+		recv_blocks(b, k, group_rank_from(&b->group, b->root, tree_parent(b->v, BINOMIAL)),
+		            TREE_MOST_CHILDREN - 1, area, (uint64_t)tree_size(b->v, b->n) * len);
 		ready = b->got[TREE_MOST_CHILDREN - 1];
 	}
 	last = ready;
 	for (int i = tree_children(b->v, BINOMIAL, b->n) - 1; i >= 0; i--) {
 		int child = tree_child(b->v, i, BINOMIAL, b->n);
-		plan_id sent = send_blocks(b, k, rank_of(b, child), i, ref_plus(area, (uint64_t)(child - b->v) * len),
+		plan_id sent = send_blocks(b, k, group_rank_from(&b->group, b->root, child), i,
+		                           ref_plus(area, (uint64_t)(child - b->v) * len),
 		                           (uint64_t)tree_size(child, b->n) * len, ready);
 
 		last = plan_join(b->plan, (plan_id[]){ last, sent }, 2, "subtree gone");

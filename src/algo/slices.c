@@ -333,5 +333,7 @@ const char *slices_unfit(const struct algo_in *in, const struct exchange_kind *k
 
 	if (limit == 0)
 		return "needs larger slots";
+	if (kind && (in->bytes / limit + 1) * kind->tags(in->layout->n_nodes) > PLAN_LAST_TAG)
+		return "has too many messages for so many bytes and nodes";
 	return fit_phases(is_far(in, kind) ? 2 * (in->bytes / limit + 1) : in->bytes / limit + 2 + NETWORK_LAG);
 }

@@ -20,11 +20,6 @@ struct tree_broadcast {
 	plan_id credit[TREE_MOST_CHILDREN];
 };
 
-static int rank_of(const struct tree_broadcast *t, int v)
-{
-	return group_rank(&t->group, ring_at(v + t->root, t->n));
-}
-
 static struct piece piece_in(struct tree_broadcast *t, uint64_t k)
 {
 	const struct algo_in *in = t->in;
@@ -34,7 +29,7 @@ static struct piece piece_in(struct tree_broadcast *t, uint64_t k)
 
 	if (t->v == 0)
 		return piece_of_send(in, t->plan, &t->window, off, len, !in->send_direct || !in->recv_direct);
-	parent = rank_of(t, tree_parent(t->v, t->radix));
+	parent = group_rank_from(&t->group, t->root, tree_parent(t->v, t->radix));
 	piece = piece_for_recv(in, t->plan, &t->window, off);
 	piece.ready = t->got = plan_recv(t->plan, parent, (uint32_t)k, piece.ref, len, &t->got, 1, "from parent");
 	credit_give(t->plan, parent, k, CREDIT_STEP, t->chunks.n, t->got);
@@ -47,7 +42,7 @@ static void add_piece(struct tree_broadcast *t, uint64_t k)
 	struct piece piece = piece_in(t, k);
 
 	for (int i = tree_children(t->v, t->radix, t->n) - 1; i >= 0; i--) {
-		int child = rank_of(t, tree_child(t->v, i, t->radix, t->n));
+		int child = group_rank_from(&t->group, t->root, tree_child(t->v, i, t->radix, t->n));
 
 		t->credit[i] = credit_await(t->plan, child, k, CREDIT_STEP, t->credit[i]);
 		plan_send(t->plan, child, (uint32_t)k, piece.ref, len, (plan_id[]){ piece.ready, t->credit[i] }, 2,

@@ -20,16 +20,11 @@ struct tree_reduce {
 	plan_id credit;
 };
 
-static int rank_of(const struct tree_reduce *t, int v)
-{
-	return group_rank(&t->group, ring_at(v + t->root, t->n));
-}
-
 /* sum = acc op the i-th child's data; acc is this rank's raw input for the first child. */
 static plan_id add_child(struct tree_reduce *t, int i, uint64_t k, struct plan_ref sum, struct plan_ref acc,
                          plan_id ready)
 {
-	int child = tree_child(t->v, i, t->radix, t->n), rank = rank_of(t, child);
+	int child = tree_child(t->v, i, t->radix, t->n), rank = group_rank_from(&t->group, t->root, child);
 	bool leaf = tree_is_leaf(child, t->radix, t->n), theirs_first = i == 0 && !leaf;
 	bool final = t->v == 0 && tree_child(t->v, i + 1, t->radix, t->n) < 0;
 	enum plan_raw raw = i == 0 && leaf ? PLAN_RAW_ALL : i == 0 || leaf ? PLAN_RAW_REST : PLAN_RAW_NONE;
@@ -49,7 +44,7 @@ static plan_id add_child(struct tree_reduce *t, int i, uint64_t k, struct plan_r
 
 static void send_up(struct tree_reduce *t, const struct piece *piece, uint64_t k)
 {
-	int parent = rank_of(t, tree_parent(t->v, t->radix));
+	int parent = group_rank_from(&t->group, t->root, tree_parent(t->v, t->radix));
 
 	t->credit = credit_await(t->plan, parent, k, CREDIT_STEP, t->credit);
 	plan_send(t->plan, parent, (uint32_t)k, piece->ref, chunk_len(t->chunks, k),
