@@ -9,8 +9,6 @@
 #include "base/plural.h"
 #include "base/wait.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -219,12 +217,6 @@ static choir_status gather_ranks(struct bootstrap *b, choir_status ready)
 		ready = read_ranks(b, all, most);
 	free(all);
 	return ready;
-}
-
-const char *bootstrap_apart(const struct bootstrap *b, const char *before, char *text, size_t bytes)
-{
-	snprintf(text, bytes, "%s%s", b->apart[0] != '\0' ? before : "", b->apart);
-	return text;
 }
 
 choir_status bootstrap_begin(struct bootstrap *b)

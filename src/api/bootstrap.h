@@ -78,9 +78,6 @@ choir_status bootstrap_agree(struct bootstrap *bootstrap, choir_status mine);
 enum { BOOTSTRAP_NAME = 24 };
 const char *bootstrap_name(const struct bootstrap *bootstrap, int process, char text[BOOTSTRAP_NAME]);
 
-/* bootstrap_apart: the sentence of bootstrap->apart, behind `before`; "" without one. */
-const char *bootstrap_apart(const struct bootstrap *bootstrap, const char *before, char *text, size_t bytes);
-
 /* bootstrap_end: frees; a transport that no messenger took is destroyed. */
 void bootstrap_end(struct bootstrap *bootstrap);
 

@@ -127,8 +127,8 @@ static choir_status options_possible(choir_comm *comm, enum collective which, ch
 	return st == CHOIR_SUCCESS ? st : CHOIR_UNSUPPORTED;
 }
 
-choir_status choir_supports(choir_comm *comm, const char *collective, choir_dtype dtype, choir_op op,
-                            choir_buffer buffer)
+static choir_status is_possible(choir_comm *comm, const char *collective, choir_dtype dtype, choir_op op,
+                                choir_buffer buffer)
 {
 	enum collective which;
 	bool padded; /* not looked at: a padded form can do what its collective can */
@@ -146,4 +146,15 @@ choir_status choir_supports(choir_comm *comm, const char *collective, choir_dtyp
 	return buffer.kind == CHOIR_BUFFER_NONE
 	           ? CHOIR_SUCCESS
 	           : dev_range(comm->device, "buffer", buffer, choir_dtype_bytes(dtype), choir_dtype_bytes(dtype));
+}
+
+choir_status choir_supports(choir_comm *comm, const char *collective, choir_dtype dtype, choir_op op,
+                            choir_buffer buffer)
+{
+	choir_status st;
+
+	TRY(call_enter("choir_supports", comm));
+	st = is_possible(comm, collective, dtype, op, buffer);
+	comm_leave(comm);
+	return st;
 }

@@ -3,6 +3,7 @@
  * the caller's transport. */
 #include "api/links.h"
 
+#include "base/struct_size.h"
 #include "net/hub.h"
 #include "net/shm.h"
 
@@ -131,21 +132,37 @@ static choir_status link_rings(struct bootstrap *b)
 	return st;
 }
 
+static choir_status check_ops(const char *call, const choir_transport_ops *ops)
+{
+	const size_t least = offsetof(choir_transport_ops, destroy) + sizeof ops->destroy;
+
+	if (!struct_size_fits(ops->struct_size, sizeof *ops) || ops->struct_size < least)
+		return error_set(CHOIR_ARGUMENT,
+		                 "%s: transport->ops->struct_size is %zu; this library knows %zu to %zu (use "
+		                 "sizeof(choir_transport_ops))",
+		                 call, ops->struct_size, least, sizeof *ops);
+	if (ops->name == NULL || ops->send == NULL || ops->test == NULL || ops->poll == NULL || ops->give == NULL ||
+	    ops->abort == NULL)
+		return error_set(CHOIR_ARGUMENT, "%s: transport->ops lacks its name or one of its first six calls",
+		                 call);
+	return CHOIR_SUCCESS;
+}
+
 static choir_status link_transport(struct bootstrap *b)
 {
 	choir_transport *given = b->join->config->transport;
-	char apart[sizeof b->apart + 4];
 
 	for (int p = 0; p < b->n_processes; p++)
 		if (!b->processes[p].has_transport)
 			return error_set(CHOIR_UNSUPPORTED,
 			                 "%s: the ranks are on machines that share no memory, and process %d brings no "
 			                 "transport to join them (libchoir-mpi's choir_comm_create_gather does, from "
-			                 "the same bootstrap)%s",
-			                 b->join->call, p, bootstrap_apart(b, ": ", apart, sizeof apart));
+			                 "the same bootstrap)%s%s",
+			                 b->join->call, p, b->apart[0] != '\0' ? ": " : "", b->apart);
 	if (given->size != b->n_processes || given->rank != b->me)
 		return error_set(CHOIR_ARGUMENT, "%s: the transport is endpoint %d of %d, this process is %d of %d",
 		                 b->join->call, given->rank, given->size, b->me, b->n_processes);
+	TRY(check_ops(b->join->call, given->ops));
 	TRY(use_one_messenger(b, given));
 	b->transport_used = true;
 	return CHOIR_SUCCESS;

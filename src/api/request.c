@@ -40,7 +40,7 @@ static choir_status read_start(const choir_request *request, const choir_call *g
 	if (given == NULL)
 		return CHOIR_SUCCESS;
 	TRY(call_read("choir_start", given, CALL_TAKES_FACTOR | CALL_TAKES_TAG, &start));
-	if (given->options != NULL || start.factor != 1 || start.tag != 0)
+	if (start.options != NULL || start.factor != 1 || start.tag != 0)
 		return error_set(CHOIR_ARGUMENT, "choir_start: options, factor and tag belong to %s_init",
 		                 function_of(request));
 	call->after = start.after;

@@ -2,7 +2,6 @@
 /* Recorded sequences: each request depends on the event of the one before it. */
 #include "api/call.h"
 
-#include "exec/event.h"
 #include "exec/thread.h"
 
 #include <stdlib.h>
@@ -73,8 +72,6 @@ choir_status choir_sequence_start(choir_sequence *sequence, const choir_call *ca
 	if (event_p == NULL && (in_callback() || group_is_open()))
 		return call_named(
 		    error_set(CHOIR_WOULD_DEADLOCK, "%s: without an event inside a callback or a group", name), call);
-	if (call == NULL || call->name == NULL)
-		read.name = NULL;
 	st = start_all(sequence, &read, &last);
 	if (st != CHOIR_SUCCESS) {
 		choir_event_release(last);

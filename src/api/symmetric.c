@@ -66,19 +66,12 @@ static choir_status gather(struct allotment *a)
 	return st == CHOIR_SUCCESS ? ended : st;
 }
 
-static const int *node_ranks(const choir_comm *comm)
-{
-	const struct layout *layout = &comm->layout;
-
-	return layout->node_ranks + layout->node_first[layout->node_of[comm->rank]];
-}
-
 /* The node's lowest rank makes the arena. */
 static choir_status make_arena(struct symmetric *symmetric, const choir_comm *comm, struct offer *offer)
 {
 	uint64_t slot_bytes = round_up(symmetric->bytes, PAGE_BYTES);
 
-	if (comm->rank != node_ranks(comm)[0])
+	if (comm->rank != comm_rank_at(comm, 0))
 		return CHOIR_SUCCESS;
 	TRY(arena_create(symmetric->n, 1, slot_bytes, &symmetric->arena));
 	arena_address(symmetric->arena, &offer->arena);
@@ -132,7 +125,7 @@ static choir_status could_not_map(struct offer *mine, int rank, choir_status st)
 static choir_status map_arena(struct symmetric *symmetric, const choir_comm *comm, const struct offer *all,
                               struct offer *mine)
 {
-	int maker = node_ranks(comm)[0];
+	int maker = comm_rank_at(comm, 0);
 	choir_status st = CHOIR_SUCCESS;
 
 	if (symmetric->arena == NULL)
@@ -152,10 +145,10 @@ static choir_status map_lent(struct symmetric *symmetric, const choir_comm *comm
 	for (int local_rank = 0; local_rank < symmetric->n && !comm->one_process; local_rank++) {
 		if (local_rank == comm->local_rank)
 			continue;
-		choir_status st = borrow_map(&all[node_ranks(comm)[local_rank]].own, &symmetric->maps[local_rank]);
+		choir_status st = borrow_map(&all[comm_rank_at(comm, local_rank)].own, &symmetric->maps[local_rank]);
 
 		if (st != CHOIR_SUCCESS)
-			return could_not_map(mine, node_ranks(comm)[local_rank], st);
+			return could_not_map(mine, comm_rank_at(comm, local_rank), st);
 		symmetric->shares[local_rank] = symmetric->maps[local_rank].ptr;
 	}
 	return CHOIR_SUCCESS;
@@ -196,9 +189,14 @@ static choir_status failed_there(const struct allotment *a, int rank)
 	return error_set(st, "%s: rank %d could not map or wrap the shares", a->call, rank);
 }
 
+struct share_of_rank {
+	void *ptr;
+	cl_mem mem;
+};
+
 /* All ranks have their share, or none keeps one.  Where the comm has failed meanwhile that is said: a peer that knows
  * it has given its share back, so it could not be mapped. */
-static choir_status take_shares(struct allotment *a, void **ptrs, cl_mem *mems)
+static choir_status take_shares(struct allotment *a, struct share_of_rank *taken, bool wants_mems)
 {
 	struct kept_error failure = { .status = CHOIR_SUCCESS };
 	choir_status met;
@@ -206,14 +204,12 @@ static choir_status take_shares(struct allotment *a, void **ptrs, cl_mem *mems)
 	for (int i = 0; i < a->n_local; i++) {
 		const struct symmetric *symmetric = a->made[i];
 
-		a->mine[i].status = take_share(a, i, mems != NULL);
+		a->mine[i].status = take_share(a, i, wants_mems);
 		if (a->mine[i].status != CHOIR_SUCCESS) {
 			error_keep_first(&failure, error_prefix((choir_status)a->mine[i].status, "%s", a->call));
 			continue;
 		}
-		ptrs[i] = symmetric->shares[a->comms[i]->local_rank];
-		if (mems != NULL)
-			mems[i] = symmetric->mem;
+		taken[i] = (struct share_of_rank){ symmetric->shares[a->comms[i]->local_rank], symmetric->mem };
 	}
 	met = gather(a);
 	for (int rank = 0; rank < a->comms[0]->n && met == CHOIR_SUCCESS && failure.status == CHOIR_SUCCESS; rank++)
@@ -223,11 +219,11 @@ static choir_status take_shares(struct allotment *a, void **ptrs, cl_mem *mems)
 		return CHOIR_SUCCESS;
 	for (int i = 0; i < a->n_local; i++)
 		if (a->mine[i].status == CHOIR_SUCCESS)
-			symmetric_remove(a->comms[i], ptrs[i]);
+			symmetric_remove(a->comms[i], taken[i].ptr);
 	return met != CHOIR_SUCCESS ? met : error_again(&failure);
 }
 
-static choir_status allot(struct allotment *a, void **ptrs, cl_mem *mems)
+static choir_status allot(struct allotment *a, struct share_of_rank *taken, bool wants_mems)
 {
 	struct kept_error failure = { .status = CHOIR_SUCCESS };
 
@@ -240,13 +236,13 @@ static choir_status allot(struct allotment *a, void **ptrs, cl_mem *mems)
 	TRY(gather(a));
 	TRY(error_again(&failure));
 	TRY(check_offers(a));
-	return take_shares(a, ptrs, mems);
+	return take_shares(a, taken, wants_mems);
 }
 
 static choir_status obtain(struct allotment *a, void **ptrs, cl_mem *mems)
 {
 	size_t n_local = (size_t)a->n_local, n = (size_t)a->comms[0]->n;
-	void **found = calloc(n_local, sizeof *found);
+	struct share_of_rank *found = calloc(n_local, sizeof *found);
 	choir_status st;
 
 	a->mine = calloc(n_local, sizeof *a->mine);
@@ -255,11 +251,15 @@ static choir_status obtain(struct allotment *a, void **ptrs, cl_mem *mems)
 	if (a->mine == NULL || a->all == NULL || a->made == NULL || found == NULL)
 		st = error_no_memory("offers of shared memory", n_local * n * sizeof *a->all);
 	else
-		st = allot(a, found, mems);
+		st = allot(a, found, mems != NULL);
 	for (size_t i = 0; i < n_local && a->made != NULL; i++)
 		symmetric_destroy(a->made[i]);
-	for (size_t i = 0; i < n_local && st == CHOIR_SUCCESS && ptrs != NULL; i++)
-		ptrs[i] = found[i];
+	for (size_t i = 0; i < n_local && st == CHOIR_SUCCESS; i++) {
+		if (ptrs != NULL)
+			ptrs[i] = found[i].ptr;
+		if (mems != NULL)
+			mems[i] = found[i].mem;
+	}
 	free(found);
 	free(a->made);
 	free(a->all);

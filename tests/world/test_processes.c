@@ -156,6 +156,37 @@ static void destroys_beside_send(const struct rank *me, int unused)
 	free(bytes);
 }
 
+static void destroy_nothing(choir_transport *transport)
+{
+	(void)transport;
+}
+
+/* A transport whose table of calls is of no version, or lacks one. */
+static void broken_transport(const struct rank *me, int size)
+{
+	choir_transport_ops ops = { .struct_size = (size_t)size, .name = "broken", .destroy = destroy_nothing };
+	choir_transport transport = { .ops = &ops, .rank = me->rank, .size = me->n };
+	choir_bootstrap boot = rank_bootstrap(me);
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+	choir_device *device = world_device();
+	choir_comm *comm = NULL;
+
+	config.ranks_per_node = 1;
+	config.transport = &transport;
+	MUST(choir_comm_create(&boot, 1, &device, &config, &comm) == CHOIR_ARGUMENT && comm == NULL);
+	MUST(says(choir_last_error(), size == sizeof ops ? "choir_comm_create: transport->ops lacks"
+	                                                 : "choir_comm_create: transport->ops->struct_size is "));
+}
+
+static void test_broken_transport(void **state)
+{
+	const int sizes[] = { 0, 8, sizeof(choir_transport_ops) + 8, sizeof(choir_transport_ops) };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+		processes_run(2, sizes[i], broken_transport, -1);
+}
+
 /* Why page faults cannot be told; NULL: they can. */
 static const char *faults_hidden(void)
 {
@@ -254,7 +285,8 @@ int main(void)
 		                            cmocka_unit_test(test_leaves_early),
 		                            cmocka_unit_test(test_goes),
 		                            cmocka_unit_test(test_destroys_beside_send),
-		                            cmocka_unit_test(test_maps_ahead) };
+		                            cmocka_unit_test(test_maps_ahead),
+		                            cmocka_unit_test(test_broken_transport) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
