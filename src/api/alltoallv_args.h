@@ -20,8 +20,8 @@ struct alltoallv_args {
 choir_status alltoallv_args_read(choir_comm *comm, const struct call_key *key, struct alltoallv_args *out);
 void alltoallv_args_fini(struct alltoallv_args *args);
 
-/* alltoallv_args_check: are the buffers in place, and can the named algorithm run on this layout, and as the other
- * options say? */
+/* alltoallv_args_check: are the buffers in range and apart, and can the named algorithm run on this layout, and as the
+ * other options say? */
 choir_status alltoallv_args_check(const struct alltoallv_args *args);
 
 #endif

@@ -47,16 +47,13 @@ static void ended(struct run *run, bool drives)
 		counts = counts_create(run->comm, alltoallv_script_matrix(run->script.state));
 	if (counts == NULL)
 		return;
-	if (drives) {
-		keep_counts(run, counts);
-		return;
-	}
-	if (!engine_enter(&run->comm->engine)) { /* the next call gathers them again */
+	if (!drives && !engine_enter(&run->comm->engine)) { /* the next call gathers them again */
 		segments_release(&counts->owner);
 		return;
 	}
 	keep_counts(run, counts);
-	engine_leave(&run->comm->engine);
+	if (!drives)
+		engine_leave(&run->comm->engine);
 }
 
 static choir_status make_script(struct run *run, const struct alltoallv_args *args)

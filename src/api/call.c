@@ -275,7 +275,7 @@ choir_status call_start(const char *call, struct run *run, choir_status filled, 
 /* In a group: what it submits later it also waits for, if the caller did not take the event. */
 static void add_to_group(struct run *const *runs, size_t n, choir_event *event, choir_event **event_p)
 {
-	(void)group_add(runs, n, event_p == NULL);
+	group_add(runs, n, event_p == NULL);
 	if (event_p != NULL)
 		*event_p = event;
 	else

@@ -93,7 +93,7 @@ bool call_blocks(choir_event **event_p);
 choir_status call_may_block(const char *call, choir_comm *comm, bool pair);
 choir_status call_may_start(const char *call, choir_comm *comm, choir_event **event_p);
 
-/* group_add: true if a group is open on this thread, which then has the runs of a call. */
-bool group_add(struct run *const *runs, size_t n, bool waits);
+/* group_add: gives the runs of a call to the group that is open on this thread. */
+void group_add(struct run *const *runs, size_t n, bool waits);
 
 #endif

@@ -300,15 +300,6 @@ static void give_back(struct choir_comm *comm)
 	comm->engine.arena.done_seen = NULL;
 }
 
-void comm_close(struct choir_comm *comm)
-{
-	if (atomic_load(&comm->engine.closed))
-		return;
-	stop_engine(comm);
-	give_back(comm);
-	engine_fini(comm);
-}
-
 void comm_discard_told(choir_status status, size_t n, struct choir_comm *const *comms)
 {
 	char why[ERROR_TEXT_BYTES];
@@ -332,6 +323,8 @@ void comm_discard(struct choir_comm *comm)
 		return;
 	if (comm->listing.listed)
 		progress_remove(comm);
-	comm_close(comm);
+	stop_engine(comm);
+	give_back(comm);
+	engine_fini(comm);
 	comm_release(comm);
 }

@@ -5,7 +5,8 @@
 
 #include "api/bootstrap.h"
 
-/* comm_fill: the zeroed comm of a local rank, from what the processes gathered.  After a failure it must be closed. */
+/* comm_fill: the zeroed comm of a local rank, from what the processes gathered.  After a failure it must be discarded.
+ */
 choir_status comm_fill(struct bootstrap *bootstrap, int local, struct choir_comm *comm);
 
 /* comm_make_family: of n comms that this process has made together. */
@@ -13,11 +14,8 @@ choir_status comm_make_family(int n, choir_comm **comms);
 
 enum { NEWS_MS = 1000 }; /* for the news that a rank has failed, or goes */
 
-/* comm_close: gives back what others may not outlive (transport, arena, bells), once no thread uses it;
- * silent the second time.  No run is left.  Only the shell remains, for events to point to, and its device. */
-void comm_close(struct choir_comm *comm);
-
-/* comm_discard: ends a comm without calls under way.  NULL is silent. */
+/* comm_discard: ends a comm without calls under way: gives back what others may not outlive (transport, arena, bells),
+ * once no thread uses it.  Only the shell remains, for events to point to, and its device.  NULL is silent. */
 void comm_discard(struct choir_comm *comm);
 
 /* comm_discard_told: of n comms those that are not NULL, which other ranks may keep.  They fail there with the error

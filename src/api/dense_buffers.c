@@ -2,7 +2,6 @@
 #include "api/dense_buffers.h"
 
 #include "base/arithmetic.h"
-#include "base/plural.h"
 #include "exec/commit.h"
 #include "exec/gathered.h"
 #include "exec/symmetric.h"

@@ -77,8 +77,9 @@ void dense_plan_describe(const struct dense *d, struct algo_in *in)
 	in->bytes = d->collective == COLLECTIVE_ALLTOALLV ? d->mean_bytes : d->count * in->elem_bytes;
 }
 
-choir_status dense_plan_algorithm(const struct dense *d, const struct dense_options *options, const struct algo_in *in,
-                                  const struct algorithm **out_p)
+/* The one that the options name, or the rules choose.  ARGUMENT, UNSUPPORTED. */
+static choir_status algorithm_of(const struct dense *d, const struct dense_options *options, const struct algo_in *in,
+                                 const struct algorithm **out_p)
 {
 	const char *why;
 
@@ -122,7 +123,7 @@ choir_status dense_plan_foresee(struct dense *d, const choir_call *call, bool of
 		take_device_memory(d, in);
 	TRY(options_read(d->call, d->comm, call, d->collective, &options));
 	options_apply(&options, in);
-	return dense_plan_algorithm(d, &options, in, out_p);
+	return algorithm_of(d, &options, in, out_p);
 }
 
 static choir_status take_plan(const struct dense *d, const struct dense_options *options, struct bound *bound)
@@ -133,7 +134,7 @@ static choir_status take_plan(const struct dense *d, const struct dense_options 
 	bound->cached = NULL;
 	if (collective_has(d->collective, TRAIT_REDUCES) && d->op == CHOIR_OP_LOCAL)
 		return local_plan(&bound->in, &bound->cached);
-	TRY(dense_plan_algorithm(d, options, &bound->in, &algorithm));
+	TRY(algorithm_of(d, options, &bound->in, &algorithm));
 	return plan_cache_get(&d->comm->plans, algorithm, &bound->in, &bound->cached);
 }
 

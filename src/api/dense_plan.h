@@ -15,10 +15,6 @@ enum plan_order dense_plan_rank_order(choir_dtype dtype, choir_op op);
 /* dense_plan_describe: what builders are told of the part, but for its buffers. */
 void dense_plan_describe(const struct dense *d, struct algo_in *in);
 
-/* dense_plan_algorithm: the one that the options name, or the rules choose.  ARGUMENT, UNSUPPORTED. */
-choir_status dense_plan_algorithm(const struct dense *d, const struct dense_options *options, const struct algo_in *in,
-                                  const struct algorithm **out_p);
-
 /* dense_plan_foresee: both, before there are buffers; sets d->order_ranks.  of_device: they are memory of the comm's
  * device, of d->send_bytes and d->recv_bytes; else plans reach them directly. */
 choir_status dense_plan_foresee(struct dense *d, const choir_call *call, bool of_device, struct algo_in *in,

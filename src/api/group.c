@@ -45,10 +45,8 @@ static bool make_room(size_t n)
 }
 
 /* The parts of a call all or none, and none after one that is lost: later ones would take its number. */
-bool group_add(struct run *const *runs, size_t n, bool waits)
+void group_add(struct run *const *runs, size_t n, bool waits)
 {
-	if (!group_is_open())
-		return false;
 	group.lost |= !make_room(n);
 	for (size_t i = 0; i < n; i++) {
 		choir_event *event = runs[i]->event;
@@ -62,7 +60,6 @@ bool group_add(struct run *const *runs, size_t n, bool waits)
 		group.runs[group.n] = runs[i];
 		group.waits[group.n++] = waits && i + 1 == n ? choir_event_retain(event) : NULL;
 	}
-	return true;
 }
 
 /* How many runs from the first on are parts of one call. */

@@ -14,9 +14,7 @@
 #include "api/options.h"
 #include "base/config.h"
 #include "base/log.h"
-#include "exec/progress.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,7 +4,6 @@
 #include "api/local.h"
 
 #include "algo/blocks.h"
-#include "base/error.h"
 
 enum { CHUNK_BYTES = 256 * 1024 };
 

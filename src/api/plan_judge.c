@@ -9,7 +9,6 @@
 #include "plan/plan_cost.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* In order and in a few random ones: what depends on the order would differ. */

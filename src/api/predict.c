@@ -3,7 +3,6 @@
 #include "api/forecast.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static const char function[] = "choir_predict";
 

@@ -2,7 +2,6 @@
 /* Events handed to OpenCL.  A user event exists only here, at the caller's edge: inside the library none ever does,
  * since a pending one blocks whole queues on some drivers.  It always ends CL_COMPLETE: on a negative status one
  * runtime aborts the process and another runs the dependent kernel anyway. */
-#include "api/call.h"
 #include "api/started.h"
 
 #include "exec/event.h"

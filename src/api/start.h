@@ -6,8 +6,8 @@
 #include "api/call.h"
 #include "exec/prepared.h"
 
-/* start_call: makes the call that the key says.  factor and options of the key are taken from `given`.  event_p NULL:
- * blocks. */
+/* start_call: makes the call that the key says.  factor, tag and options of the key are taken from `given`.  event_p
+ * NULL: blocks. */
 choir_status start_call(choir_comm *comm, struct call_key *key, const choir_call *given, choir_event **event_p);
 
 /* start_prepare: prepares a call whose key is complete.  call: read; without deadline_ms builds have the comm's. */

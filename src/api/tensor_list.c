@@ -23,7 +23,7 @@ static void destroy(struct segments_owner *owner)
 	free(list);
 }
 
-/* One block's bytes, added to those of the list. */
+/* A tensor's bytes, all its blocks, added to those of the list. */
 static choir_status measure(struct tensor_list *list, size_t i, uint64_t elem)
 {
 	/* Padding is less than the tensor, or a few elements. */

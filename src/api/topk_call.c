@@ -214,10 +214,11 @@ static void end(struct run *run, bool drives)
 	run->event->algorithm = stats->algorithm;
 }
 
-static choir_status prepare(struct run *run, const char *name, const struct topk_state *state,
+static choir_status prepare(struct run *run, const char *name, struct topk_state *state,
                             const struct topk_request *request, const choir_call *call)
 {
 	const struct topk_settings *settings = &state->settings;
+	struct script_env env;
 
 	run->event->free_result = free;
 	run->event->result = calloc(1, sizeof(choir_topk_stats));
@@ -237,14 +238,7 @@ static choir_status prepare(struct run *run, const char *name, const struct topk
 		                                  .hash = topk_state_hash(state) + request->at };
 	record_set_algorithm(&run->bound.record, settings->algorithm->name);
 	run->script.ended = end;
-	return CHOIR_SUCCESS;
-}
-
-static choir_status make_script(struct run *run, struct topk_state *state, const struct topk_request *request)
-{
-	struct choir_comm *comm = run->comm;
-	struct script_env env = script_env_of(comm);
-
+	env = script_env_of(run->comm);
 	return topk_run_create(&env, state, request, &run->script.ops, &run->script.state);
 }
 
@@ -257,7 +251,5 @@ choir_status topk_call_submit(const char *function, choir_comm *comm, struct top
 	TRY(call_may_start(function, comm, event_p));
 	TRY(run_create(comm, &run));
 	st = prepare(run, function, state, request, call);
-	if (st == CHOIR_SUCCESS)
-		st = make_script(run, state, request);
 	return call_start(function, run, st, event_p);
 }

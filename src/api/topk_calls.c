@@ -186,8 +186,7 @@ static choir_status keep(choir_topk_state *state, const struct topk_args *args, 
 	kept->base = (struct kept_call){
 		.function = args->function, .check = check_kept, .start = start_kept, .destroy = destroy_kept
 	};
-	for (int i = 0; i < REQUEST_BUFFERS; i++)
-		kept->base.buffers[i] = choir_none(); /* kept->kept has them */
+	/* base.buffers stay none: kept->kept has them */
 	kept->state = topk_state_retain(state->state);
 	kept->args = args;
 	return request_keep(state->comm, &kept->base, call, request_p);

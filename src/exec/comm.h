@@ -100,7 +100,7 @@ struct symmetric_table {
  * is taken under an event's, the plan cache's, the notes' of keyed calls, the worker's.  The right to drive is no lock:
  * it is only tried for, and its holder may take any of these.
  *
- * The members before `engine` are constant from creation to comm_close, and any thread reads them; in `processes` the
+ * The members before `engine` are constant from creation to comm_discard, and any thread reads them; in `processes` the
  * driver counts.  Each struct from `engine` on says who may touch it. */
 struct choir_comm {
 	int rank, n;

@@ -22,7 +22,6 @@
 #include "exec/worker.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 choir_status engine_init(struct choir_comm *comm)
 {

@@ -135,7 +135,7 @@ static void say_to_all(struct choir_comm *comm, const struct wire_tagged *pairs,
 
 void gone_say(struct choir_comm *comm, bool process_ends)
 {
-	struct farewell few = { .told = { .n_pairs = WIRE_NO_PAIRS } }, *words = NULL;
+	struct farewell few = { .told = { .n_pairs = WIRE_NO_PAIRS, .ended = process_ends } }, *words = NULL;
 	struct wire_header header = { .kind = WIRE_GONE };
 	struct wire_tagged *pairs = NULL;
 	uint64_t n_pairs;
@@ -143,10 +143,7 @@ void gone_say(struct choir_comm *comm, bool process_ends)
 	pthread_mutex_lock(&comm->submission.lock); /* other threads may still number calls where the process ends */
 	if (comm->n > TOLD_ALL && (pairs = copy_pairs(comm, &n_pairs)) != NULL &&
 	    (words = calloc(1, sizeof *words + n_pairs * sizeof *pairs)) != NULL)
-		words->told.n_pairs = n_pairs;
-	few.told.ended = process_ends;
-	if (words != NULL)
-		words->told.ended = process_ends;
+		words->told = (struct wire_gone){ .n_pairs = n_pairs, .ended = process_ends };
 	say_to_all(comm, pairs, words != NULL ? words : &few, &header);
 	pthread_mutex_unlock(&comm->submission.lock);
 	free(words);

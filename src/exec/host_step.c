@@ -9,7 +9,6 @@
 #include "kern/user_op.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static uint64_t next_piece(const struct run *run, const struct plan_step *step)
 {

@@ -48,15 +48,20 @@ static void free_notes(struct key_note *note)
 	}
 }
 
+static void free_calls(struct keyed_call *call)
+{
+	for (struct keyed_call *next; call != NULL; call = next) {
+		next = call->next;
+		free_call(call);
+	}
+}
+
 void keyed_destroy(struct keyed *keyed)
 {
 	if (keyed == NULL)
 		return;
 	for (size_t b = 0; b < KEYED_BUCKETS; b++)
-		for (struct keyed_call *call = keyed->buckets[b], *next; call != NULL; call = next) {
-			next = call->next;
-			free_call(call);
-		}
+		free_calls(keyed->buckets[b]);
 	free_notes(keyed->notes);
 	free_notes(keyed->waiting);
 	pthread_mutex_destroy(&keyed->lock);
@@ -94,14 +99,6 @@ static struct keyed_call *sweep(struct keyed *keyed)
 			over = call;
 		}
 	return over;
-}
-
-static void free_calls(struct keyed_call *call)
-{
-	for (struct keyed_call *next; call != NULL; call = next) {
-		next = call->next;
-		free_call(call);
-	}
 }
 
 static struct keyed_call *new_call(const struct run *run, uint64_t key)

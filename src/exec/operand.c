@@ -5,7 +5,6 @@
 #include "exec/slot_ring.h"
 #include "exec/symmetric.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* --- the caller's buffers and those of the peers --- */

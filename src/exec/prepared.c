@@ -11,7 +11,6 @@
 #include "exec/span_table.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 choir_status prepared_create(const struct choir_comm *comm, const struct call_key *key, size_t n_parts,
                              struct prepared **out_p)

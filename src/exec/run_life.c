@@ -2,7 +2,6 @@
 /* Making and discarding runs, and what they hold on to meanwhile: deps, the caller's cl_mems, the plan. */
 #include "exec/prepared.h"
 
-#include "base/wait.h"
 #include "exec/steps.h"
 
 #include <stdlib.h>

@@ -88,21 +88,6 @@ bool submit_number(struct run *const *runs, int n)
 	return accepted;
 }
 
-/* The call ends before it has begun. */
-static choir_status end(struct run *const *parts, size_t n, choir_status st)
-{
-	struct submission *submission = &parts[0]->comm->submission;
-
-	pthread_mutex_lock(&submission->lock);
-	parts[0]->event->run = NULL;
-	pthread_mutex_unlock(&submission->lock);
-	for (size_t i = 0; i < n; i++) {
-		event_complete(parts[i]->event, st, error_text());
-		run_discard(parts[i]);
-	}
-	return st;
-}
-
 static choir_status why_refused(struct run *const *parts, bool numbers_used_up)
 {
 	struct choir_comm *comm = parts[0]->comm;
@@ -138,24 +123,24 @@ void submit_held(struct run *parts)
 	pthread_mutex_unlock(&submission->lock);
 }
 
-/* The parts were counted as unfinished, and choir_comm_destroy may wait for them. */
+/* The call ends before it has begun.  The parts were counted as unfinished, and choir_comm_destroy may wait for them.
+ */
 static choir_status take_back(struct run *const *parts, size_t n, choir_status st)
 {
 	struct choir_comm *comm = parts[0]->comm;
 
 	comm_retain(comm); /* the event may hold the last reference */
-	(void)end(parts, n, st);
+	pthread_mutex_lock(&comm->submission.lock);
+	parts[0]->event->run = NULL;
+	pthread_mutex_unlock(&comm->submission.lock);
+	for (size_t i = 0; i < n; i++) {
+		event_complete(parts[i]->event, st, error_text());
+		run_discard(parts[i]);
+	}
 	atomic_fetch_sub_explicit(&comm->submission.unfinished, (int)n, memory_order_acq_rel);
 	bell_ring(bell_mine());
 	comm_release(comm);
 	return st;
-}
-
-static choir_status hold_back(struct run *const *parts, size_t n)
-{
-	choir_status st = keyed_hold(parts, n);
-
-	return st == CHOIR_SUCCESS ? st : take_back(parts, n, st);
 }
 
 choir_status submit_parts(struct run *const *parts, size_t n)
@@ -163,6 +148,7 @@ choir_status submit_parts(struct run *const *parts, size_t n)
 	struct choir_comm *comm = parts[0]->comm;
 	struct submission *submission = &comm->submission;
 	bool numbers_used_up, keyed = comm->keyed != NULL && !parts[0]->bound.pair;
+	choir_status st;
 
 	/* First: once they are handed over they may end, and the comm with them. */
 	atomic_fetch_add_explicit(&submission->unfinished, (int)n, memory_order_relaxed);
@@ -176,7 +162,8 @@ choir_status submit_parts(struct run *const *parts, size_t n)
 	for (size_t i = 0; i < n && !keyed; i++)
 		hand_over(submission, parts[i]);
 	pthread_mutex_unlock(&submission->lock);
-	return keyed ? hold_back(parts, n) : CHOIR_SUCCESS;
+	st = keyed ? keyed_hold(parts, n) : CHOIR_SUCCESS;
+	return st == CHOIR_SUCCESS ? st : take_back(parts, n, st);
 }
 
 struct run *submit_take(struct choir_comm *comm)
