@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Note [MPI transport].  No call waits: a send is MPI_Isend, an arrival is MPI_Improbe and MPI_Imrecv into memory of
  * the library, and each request is looked at until it is complete.  Up to ARRIVALS messages are received at once, so
- * that a large one does not delay small ones of other peers; the messages of one peer are delivered in the order in
- * which they were matched.  A send's request is MPI's handle, stored in a pointer.
+ * that a large one does not delay small ones of other peers, and up to MOST_ARRIVALS where none is complete: those of a
+ * peer that has stopped never are.  The messages of one peer are delivered in the order in which they were matched.  A
+ * send's request is MPI's handle, stored in a pointer.
  *
  * Over TCP most calls of MPI look at the network first, a system call, also MPI_Test of a request that is complete, as
  * those of short messages are at once.  MPI_Request_get_status and MPI_Wait do not: test_request.
@@ -25,7 +26,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ARRIVALS = 16, TAG = 1, MESSAGE_BYTES = 16 * 1024, LONG_MESSAGE_BYTES = 64 * 1024, SHORT_BYTES = 8 * 1024 };
+enum {
+	ARRIVALS = 16,
+	MOST_ARRIVALS = 128,
+	TAG = 1,
+	MESSAGE_BYTES = 16 * 1024,
+	LONG_MESSAGE_BYTES = 64 * 1024,
+	SHORT_BYTES = 8 * 1024
+};
 
 _Static_assert(sizeof(MPI_Request) <= sizeof(void *), "a request handle fits into a pointer");
 
@@ -44,7 +52,7 @@ struct mpi_transport {
 	struct mpi_link *link;
 	bool stopped;
 	bool by_ucx;
-	struct arrival arrivals[ARRIVALS]; /* in the order of matching */
+	struct arrival arrivals[MOST_ARRIVALS]; /* in the order of matching */
 	int n_arrivals;
 	struct buffers buffers;
 };
@@ -218,6 +226,11 @@ static bool is_enough(const struct mpi_transport *me)
 	return find_complete(me) >= 0 && me->arrivals[me->n_arrivals - 1].bytes < SHORT_BYTES;
 }
 
+static bool has_room(const struct mpi_transport *me)
+{
+	return me->n_arrivals < ARRIVALS || (me->n_arrivals < MOST_ARRIVALS && find_complete(me) < 0);
+}
+
 /* Until one can be delivered and the last is short, or no more can be matched. */
 static choir_status look_for_arrivals(struct mpi_transport *me)
 {
@@ -225,7 +238,7 @@ static choir_status look_for_arrivals(struct mpi_transport *me)
 
 	for (int i = 0; i < me->n_arrivals; i++)
 		TRY(test_arrival(me, &me->arrivals[i]));
-	while (found && me->n_arrivals < ARRIVALS && !is_enough(me)) {
+	while (found && has_room(me) && !is_enough(me)) {
 		TRY(match_next(me, &found));
 		if (found)
 			TRY(test_arrival(me, &me->arrivals[me->n_arrivals - 1]));

@@ -30,6 +30,7 @@ void case_order(void);
 void case_abort(void);
 void case_too_long(void);
 void case_deadline(void);
+void case_stopped(void);
 int case_late(void);
 
 /* mpi_create.c: what stands around it, <choir/mpi.h>. */

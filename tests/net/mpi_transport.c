@@ -3,8 +3,10 @@
 #include "mpi_program.h"
 
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MESSAGES = 40, WINDOW = 12 };
 
@@ -241,4 +243,77 @@ int case_late(void)
 		return 1;
 	t->ops->destroy(t);
 	return 0;
+}
+
+/* --- a peer that has stopped --- */
+
+enum { LONG = 64000, MANY = 40 };
+
+static bool is_stopped(int pid)
+{
+	char path[64], text[256] = "";
+	const char *state;
+	FILE *file;
+
+	snprintf(path, sizeof path, "/proc/%d/stat", pid);
+	file = fopen(path, "r");
+	REQUIRE(file != NULL && fgets(text, sizeof text, file) != NULL);
+	fclose(file);
+	state = strrchr(text, ')');
+	return state != NULL && state[2] == 'T';
+}
+
+static choir_message receive_any(choir_transport *t)
+{
+	double end = MPI_Wtime() + DEADLINE_MS / 1e3;
+	choir_message message = { .peer = -1 };
+	int arrived = 0;
+
+	while (!arrived && MPI_Wtime() < end) {
+		REQUIRE(t->ops->poll(t, &message, &arrived) == CHOIR_SUCCESS);
+		sched_yield();
+	}
+	return message;
+}
+
+/* Stops, if told to, when the first message has left and the others are announced. */
+static void send_and_wait(choir_transport *t, const void *data, size_t bytes, int n, bool stops)
+{
+	void *requests[MANY];
+
+	for (int i = 0; i < n; i++)
+		REQUIRE(t->ops->send(t, 0, data, bytes, &requests[i]) == CHOIR_SUCCESS);
+	for (int i = 0, done; i < n; i++) {
+		for (done = requests[i] == NULL; !done; sched_yield())
+			REQUIRE(t->ops->test(t, requests[i], &done) == CHOIR_SUCCESS);
+		if (stops && i == 0)
+			raise(SIGSTOP);
+	}
+}
+
+/* Rank 1 stops when it has announced long messages: those of rank 2 come all the same. */
+void case_stopped(void)
+{
+	static char data[LONG];
+	choir_transport *t = create();
+	int pids[3], pid = (int)getpid();
+
+	REQUIRE(my_size == 3);
+	MPI_Allgather(&pid, 1, MPI_INT, pids, 1, MPI_INT, MPI_COMM_WORLD);
+	if (my_rank == 1)
+		send_and_wait(t, data, LONG, MANY, true);
+	while (my_rank == 2 && !is_stopped(pids[1]))
+		sched_yield();
+	if (my_rank == 2)
+		send_and_wait(t, data, 8, 1, false);
+	for (int left = my_rank == 0 ? MANY + 1 : 0; left > 0; left--) {
+		choir_message message = receive_any(t);
+
+		if (message.peer != 1)
+			kill(pids[1], SIGCONT);
+		REQUIRE(message.peer > 0);
+		t->ops->give(t, &message);
+	}
+	MPI_Barrier(MPI_COMM_WORLD);
+	t->ops->destroy(t);
 }
