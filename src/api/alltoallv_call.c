@@ -236,11 +236,9 @@ static choir_status start_anew(choir_comm *comm, const struct call_key *key, con
 	return st;
 }
 
-static const struct call_form alltoallv = {
-	.name = "choir_alltoallv",
-	.collective = COLLECTIVE_ALLTOALLV,
-	.start = start_anew,
-};
+static const struct call_form alltoallv = { .name = "choir_alltoallv",
+	                                    .collective = COLLECTIVE_ALLTOALLV,
+	                                    .start = start_anew };
 
 choir_status choir_alltoallv(choir_comm *comm, choir_buffer send, const size_t *send_counts,
                              const size_t *send_displacements, choir_buffer recv, const size_t *recv_counts,

@@ -4,29 +4,19 @@
 #include "api/request.h"
 #include "api/start.h"
 
-static const struct call_form gather = {
-	.name = "choir_gather",
-	.collective = COLLECTIVE_GATHER,
-	.prepare = dense_prepare,
-};
+static const struct call_form gather = { .name = "choir_gather",
+	                                 .collective = COLLECTIVE_GATHER,
+	                                 .prepare = dense_prepare };
 
-static const struct call_form scatter = {
-	.name = "choir_scatter",
-	.collective = COLLECTIVE_SCATTER,
-	.prepare = dense_prepare,
-};
+static const struct call_form scatter = { .name = "choir_scatter",
+	                                  .collective = COLLECTIVE_SCATTER,
+	                                  .prepare = dense_prepare };
 
-static const struct call_form scan = {
-	.name = "choir_scan",
-	.collective = COLLECTIVE_SCAN,
-	.prepare = dense_prepare,
-};
+static const struct call_form scan = { .name = "choir_scan", .collective = COLLECTIVE_SCAN, .prepare = dense_prepare };
 
-static const struct call_form exscan = {
-	.name = "choir_exscan",
-	.collective = COLLECTIVE_EXSCAN,
-	.prepare = dense_prepare,
-};
+static const struct call_form exscan = { .name = "choir_exscan",
+	                                 .collective = COLLECTIVE_EXSCAN,
+	                                 .prepare = dense_prepare };
 
 choir_status choir_gather(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t send_count, choir_dtype dtype,
                           int root, const choir_call *call, choir_event **event_p)

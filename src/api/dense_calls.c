@@ -4,41 +4,29 @@
 #include "api/request.h"
 #include "api/start.h"
 
-static const struct call_form allreduce = {
-	.name = "choir_allreduce",
-	.collective = COLLECTIVE_ALLREDUCE,
-	.prepare = dense_prepare,
-};
+static const struct call_form allreduce = { .name = "choir_allreduce",
+	                                    .collective = COLLECTIVE_ALLREDUCE,
+	                                    .prepare = dense_prepare };
 
-static const struct call_form reduce_scatter = {
-	.name = "choir_reduce_scatter",
-	.collective = COLLECTIVE_REDUCE_SCATTER,
-	.prepare = dense_prepare,
-};
+static const struct call_form reduce_scatter = { .name = "choir_reduce_scatter",
+	                                         .collective = COLLECTIVE_REDUCE_SCATTER,
+	                                         .prepare = dense_prepare };
 
-static const struct call_form allgather = {
-	.name = "choir_allgather",
-	.collective = COLLECTIVE_ALLGATHER,
-	.prepare = dense_prepare,
-};
+static const struct call_form allgather = { .name = "choir_allgather",
+	                                    .collective = COLLECTIVE_ALLGATHER,
+	                                    .prepare = dense_prepare };
 
-static const struct call_form alltoall = {
-	.name = "choir_alltoall",
-	.collective = COLLECTIVE_ALLTOALL,
-	.prepare = dense_prepare,
-};
+static const struct call_form alltoall = { .name = "choir_alltoall",
+	                                   .collective = COLLECTIVE_ALLTOALL,
+	                                   .prepare = dense_prepare };
 
-static const struct call_form broadcast = {
-	.name = "choir_broadcast",
-	.collective = COLLECTIVE_BROADCAST,
-	.prepare = dense_prepare,
-};
+static const struct call_form broadcast = { .name = "choir_broadcast",
+	                                    .collective = COLLECTIVE_BROADCAST,
+	                                    .prepare = dense_prepare };
 
-static const struct call_form reduce = {
-	.name = "choir_reduce",
-	.collective = COLLECTIVE_REDUCE,
-	.prepare = dense_prepare,
-};
+static const struct call_form reduce = { .name = "choir_reduce",
+	                                 .collective = COLLECTIVE_REDUCE,
+	                                 .prepare = dense_prepare };
 
 static const struct call_form barrier = { .name = "choir_barrier",
 	                                  .collective = COLLECTIVE_BARRIER,

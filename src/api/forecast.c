@@ -50,8 +50,6 @@ static bool take_rank(const struct forecast *f, int rank, struct algo_in *in)
 
 	*in = f->in;
 	in->me = rank;
-	in->in_place = false;
-	in->in_place_off = 0;
 	if (!collective_has(f->in.collective, TRAIT_PAIR))
 		return true;
 	in->root = rank == me ? peer : me;
@@ -137,11 +135,6 @@ static choir_status seconds_of(const struct forecast *f, double *seconds_p)
 	return st;
 }
 
-static const char *name_of(const struct algorithm *algorithm)
-{
-	return algorithm != NULL ? algorithm->name : "local";
-}
-
 /* Does nothing cross the bus? */
 static bool stays(const struct forecast *f)
 {
@@ -164,7 +157,7 @@ static choir_status foresee(struct dense *d, const choir_call *call, double *sec
 		f.algorithm = NULL;
 	f.far = dev_has_far_memory(d->comm->device);
 	f.crosses = f.far && !stays(&f);
-	*algorithm_p = name_of(f.algorithm);
+	*algorithm_p = f.algorithm != NULL ? f.algorithm->name : "local";
 	return seconds_of(&f, seconds_p);
 }
 
@@ -177,7 +170,6 @@ choir_status forecast_dense(struct dense *d, const choir_call *call, double *sec
 		TRY(user_op_find(d->call, d->op, &user));
 	d->user = user;
 	st = foresee(d, call, seconds_p, algorithm_p);
-	d->user = NULL;
 	user_op_release(user);
 	return st;
 }

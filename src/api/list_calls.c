@@ -169,63 +169,44 @@ static choir_status prepare_list(choir_comm *comm, const struct call_key *key, c
 	return CHOIR_SUCCESS;
 }
 
-static const struct call_form allreduce_multi = {
-	.name = "choir_allreduce_multi",
-	.collective = COLLECTIVE_ALLREDUCE,
-	.prepare = prepare_list,
-};
+static const struct call_form allreduce_multi = { .name = "choir_allreduce_multi",
+	                                          .collective = COLLECTIVE_ALLREDUCE,
+	                                          .prepare = prepare_list };
 
-static const struct call_form reduce_scatter_multi = {
-	.name = "choir_reduce_scatter_multi",
-	.collective = COLLECTIVE_REDUCE_SCATTER,
-	.prepare = prepare_list,
-};
+static const struct call_form reduce_scatter_multi = { .name = "choir_reduce_scatter_multi",
+	                                               .collective = COLLECTIVE_REDUCE_SCATTER,
+	                                               .prepare = prepare_list };
 
-static const struct call_form allgather_multi = {
-	.name = "choir_allgather_multi",
-	.collective = COLLECTIVE_ALLGATHER,
-	.prepare = prepare_list,
-};
+static const struct call_form allgather_multi = { .name = "choir_allgather_multi",
+	                                          .collective = COLLECTIVE_ALLGATHER,
+	                                          .prepare = prepare_list };
 
-static const struct call_form broadcast_multi = {
-	.name = "choir_broadcast_multi",
-	.collective = COLLECTIVE_BROADCAST,
-	.prepare = prepare_list,
-};
+static const struct call_form broadcast_multi = { .name = "choir_broadcast_multi",
+	                                          .collective = COLLECTIVE_BROADCAST,
+	                                          .prepare = prepare_list };
 
-static const struct call_form reduce_multi = {
-	.name = "choir_reduce_multi",
-	.collective = COLLECTIVE_REDUCE,
-	.prepare = prepare_list,
-};
+static const struct call_form reduce_multi = { .name = "choir_reduce_multi",
+	                                       .collective = COLLECTIVE_REDUCE,
+	                                       .prepare = prepare_list };
 
-static const struct call_form reduce_scatter_padded = {
-	.name = "choir_reduce_scatter_padded",
-	.collective = COLLECTIVE_REDUCE_SCATTER,
-	.padded = true,
-	.prepare = prepare_list,
-};
+static const struct call_form reduce_scatter_padded = { .name = "choir_reduce_scatter_padded",
+	                                                .collective = COLLECTIVE_REDUCE_SCATTER,
+	                                                .padded = true,
+	                                                .prepare = prepare_list };
 
-static const struct call_form reduce_scatter_padded_multi = {
-	.name = "choir_reduce_scatter_padded_multi",
-	.collective = COLLECTIVE_REDUCE_SCATTER,
-	.padded = true,
-	.prepare = prepare_list,
-};
+static const struct call_form reduce_scatter_padded_multi = { .name = "choir_reduce_scatter_padded_multi",
+	                                                      .collective = COLLECTIVE_REDUCE_SCATTER,
+	                                                      .padded = true,
+	                                                      .prepare = prepare_list };
 
 static const struct call_form allgather_padded = {
-	.name = "choir_allgather_padded",
-	.collective = COLLECTIVE_ALLGATHER,
-	.padded = true,
-	.prepare = prepare_list,
+	.name = "choir_allgather_padded", .collective = COLLECTIVE_ALLGATHER, .padded = true, .prepare = prepare_list
 };
 
-static const struct call_form allgather_padded_multi = {
-	.name = "choir_allgather_padded_multi",
-	.collective = COLLECTIVE_ALLGATHER,
-	.padded = true,
-	.prepare = prepare_list,
-};
+static const struct call_form allgather_padded_multi = { .name = "choir_allgather_padded_multi",
+	                                                 .collective = COLLECTIVE_ALLGATHER,
+	                                                 .padded = true,
+	                                                 .prepare = prepare_list };
 
 /* Null tensors of a number that is not 0 are refused by tensor_list_create. */
 static struct call_key key_of(const struct call_form *form, const choir_tensor *tensors, size_t n_tensors, choir_op op,

@@ -7,17 +7,13 @@
 #include "api/request.h"
 #include "api/start.h"
 
-static const struct call_form send_form = {
-	.name = "choir_send",
-	.collective = COLLECTIVE_SEND,
-	.prepare = dense_prepare,
-};
+static const struct call_form send_form = { .name = "choir_send",
+	                                    .collective = COLLECTIVE_SEND,
+	                                    .prepare = dense_prepare };
 
-static const struct call_form recv_form = {
-	.name = "choir_recv",
-	.collective = COLLECTIVE_RECV,
-	.prepare = dense_prepare,
-};
+static const struct call_form recv_form = { .name = "choir_recv",
+	                                    .collective = COLLECTIVE_RECV,
+	                                    .prepare = dense_prepare };
 
 choir_status choir_send(choir_comm *comm, choir_buffer send, size_t count, choir_dtype dtype, int peer,
                         const choir_call *call, choir_event **event_p)

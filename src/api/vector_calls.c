@@ -10,9 +10,8 @@
 
 #include "base/plural.h"
 
-/* displacements NULL = one block behind the other.  The caller ends *blocks. */
-static choir_status read(choir_comm *comm, const struct call_key *key, const char *what, const size_t *displacements,
-                         struct vector *blocks, struct dense *out)
+/* The caller ends *blocks. */
+static choir_status read(choir_comm *comm, const struct call_key *key, struct vector *blocks, struct dense *out)
 {
 	const struct call_form *form = key->form;
 
@@ -26,30 +25,13 @@ static choir_status read(choir_comm *comm, const struct call_key *key, const cha
 		               .factor = key->factor,
 		               .root = key->peer };
 	TRY(dense_names(out));
-	TRY(vector_read(form->name, what, comm->n, choir_dtype_bytes(key->dtype), key->lists[0], displacements,
-	                blocks));
+	TRY(vector_read(form->name, form->collective == COLLECTIVE_SCATTERV ? "send_counts" : "recv_counts", comm->n,
+	                choir_dtype_bytes(key->dtype), key->lists[0], key->lists[1], blocks));
 	out->block_bytes = blocks->bytes;
 	out->block_off = blocks->off;
 	out->hash = blocks->hash;
 	out->count = blocks->total / choir_dtype_bytes(key->dtype);
 	return CHOIR_SUCCESS;
-}
-
-static choir_status prepare_reduce_scatterv(choir_comm *comm, const struct call_key *key, const choir_call *call,
-                                            struct prepared **out_p)
-{
-	struct vector blocks;
-	struct dense d;
-	choir_status st;
-
-	TRY(read(comm, key, "recv_counts", key->lists[1], &blocks, &d));
-	d.send_bytes = blocks.extent;
-	d.recv_bytes = blocks.bytes[comm->rank];
-	st = vector_apart(key->form->name, comm->n, &blocks);
-	if (st == CHOIR_SUCCESS)
-		st = dense_prepare_part(&d, key, call, out_p);
-	vector_fini(&blocks);
-	return st;
 }
 
 /* The count of this rank's own block is given twice. */
@@ -64,40 +46,24 @@ static choir_status check_own_count(const choir_comm *comm, const struct call_ke
 	                 sends ? "recv_counts" : "send_counts", key->lists[0][comm->rank]);
 }
 
-static choir_status prepare_allgatherv(choir_comm *comm, const struct call_key *key, const choir_call *call,
-                                       struct prepared **out_p)
+/* One buffer is this rank's own block.  The other holds the blocks of all ranks, or where there is a root, at the root
+ * alone. */
+static choir_status prepare(choir_comm *comm, const struct call_key *key, const choir_call *call,
+                            struct prepared **out_p)
 {
+	enum collective which = key->form->collective;
+	bool holds = !collective_has(which, TRAIT_ROOTED) || comm->rank == key->peer;
+	choir_status st = CHOIR_SUCCESS;
 	struct vector blocks;
 	struct dense d;
-	choir_status st;
 
-	TRY(read(comm, key, "recv_counts", key->lists[1], &blocks, &d));
-	d.send_bytes = blocks.bytes[comm->rank];
-	d.recv_bytes = blocks.extent;
-	st = vector_apart(key->form->name, comm->n, &blocks);
-	if (st == CHOIR_SUCCESS)
-		st = check_own_count(comm, key);
-	if (st == CHOIR_SUCCESS)
-		st = dense_prepare_part(&d, key, call, out_p);
-	vector_fini(&blocks);
-	return st;
-}
-
-/* gatherv and scatterv: the root's buffer holds all blocks, and its displacements alone are read. */
-static choir_status prepare_at_root(choir_comm *comm, const struct call_key *key, const choir_call *call,
-                                    struct prepared **out_p)
-{
-	bool gathers = key->form->collective == COLLECTIVE_GATHERV, is_root = comm->rank == key->peer;
-	struct vector blocks;
-	choir_status st;
-	struct dense d;
-
-	TRY(read(comm, key, gathers ? "recv_counts" : "send_counts", key->lists[1], &blocks, &d));
+	TRY(read(comm, key, &blocks, &d));
 	d.send_bytes = d.recv_bytes = blocks.bytes[comm->rank];
-	*(gathers ? &d.recv_bytes : &d.send_bytes) = is_root ? blocks.extent : 0;
+	*(collective_sends_blocks(which) ? &d.send_bytes : &d.recv_bytes) = holds ? blocks.extent : 0;
 	dense_take_own_block(&d);
-	st = is_root && gathers ? vector_apart(key->form->name, comm->n, &blocks) : CHOIR_SUCCESS;
-	if (st == CHOIR_SUCCESS)
+	if (holds && which != COLLECTIVE_SCATTERV)
+		st = vector_apart(key->form->name, comm->n, &blocks);
+	if (st == CHOIR_SUCCESS && which != COLLECTIVE_REDUCE_SCATTERV)
 		st = check_own_count(comm, key);
 	if (st == CHOIR_SUCCESS)
 		st = dense_prepare_part(&d, key, call, out_p);
@@ -105,31 +71,40 @@ static choir_status prepare_at_root(choir_comm *comm, const struct call_key *key
 	return st;
 }
 
-static const struct call_form reduce_scatterv = {
-	.name = "choir_reduce_scatterv",
-	.collective = COLLECTIVE_REDUCE_SCATTERV,
-	.prepare = prepare_reduce_scatterv,
-};
+static const struct call_form reduce_scatterv = { .name = "choir_reduce_scatterv",
+	                                          .collective = COLLECTIVE_REDUCE_SCATTERV,
+	                                          .prepare = prepare };
 
 static const struct call_form allgatherv = { .name = "choir_allgatherv",
 	                                     .collective = COLLECTIVE_ALLGATHERV,
-	                                     .prepare = prepare_allgatherv };
+	                                     .prepare = prepare };
 
 static const struct call_form gatherv = { .name = "choir_gatherv",
 	                                  .collective = COLLECTIVE_GATHERV,
-	                                  .prepare = prepare_at_root };
+	                                  .prepare = prepare };
 
 static const struct call_form scatterv = { .name = "choir_scatterv",
 	                                   .collective = COLLECTIVE_SCATTERV,
-	                                   .prepare = prepare_at_root };
+	                                   .prepare = prepare };
+
+/* displacements NULL = one block behind the other. */
+static inline struct call_key key_of(const struct call_form *form, choir_buffer send, choir_buffer recv, size_t count,
+                                     const size_t *counts, const size_t *displacements, choir_dtype dtype)
+{
+	return (struct call_key){ .form = form,
+		                  .send = send,
+		                  .recv = recv,
+		                  .count = count,
+		                  .lists = { counts, displacements },
+		                  .dtype = dtype };
+}
 
 choir_status choir_reduce_scatterv(choir_comm *comm, choir_buffer send, choir_buffer recv, const size_t *recv_counts,
                                    choir_dtype dtype, choir_op op, const choir_call *call, choir_event **event_p)
 {
-	struct call_key key = {
-		.form = &reduce_scatterv, .send = send, .recv = recv, .lists = { recv_counts }, .dtype = dtype, .op = op
-	};
+	struct call_key key = key_of(&reduce_scatterv, send, recv, 0, recv_counts, NULL, dtype);
 
+	key.op = op;
 	return start_call(comm, &key, call, event_p);
 }
 
@@ -137,10 +112,9 @@ choir_status choir_reduce_scatterv_init(choir_comm *comm, choir_buffer send, cho
                                         const size_t *recv_counts, choir_dtype dtype, choir_op op,
                                         const choir_call *call, choir_request **request_p)
 {
-	struct call_key key = {
-		.form = &reduce_scatterv, .send = send, .recv = recv, .lists = { recv_counts }, .dtype = dtype, .op = op
-	};
+	struct call_key key = key_of(&reduce_scatterv, send, recv, 0, recv_counts, NULL, dtype);
 
+	key.op = op;
 	return request_create(comm, &key, call, request_p);
 }
 
@@ -148,13 +122,9 @@ choir_status reduce_scatterv_at_init(choir_comm *comm, choir_buffer send, choir_
                                      const size_t *offsets, choir_dtype dtype, choir_op op, const choir_call *call,
                                      choir_request **request_p)
 {
-	struct call_key key = { .form = &reduce_scatterv,
-		                .send = send,
-		                .recv = recv,
-		                .lists = { recv_counts, offsets },
-		                .dtype = dtype,
-		                .op = op };
+	struct call_key key = key_of(&reduce_scatterv, send, recv, 0, recv_counts, offsets, dtype);
 
+	key.op = op;
 	return request_create(comm, &key, call, request_p);
 }
 
@@ -162,12 +132,7 @@ choir_status choir_allgatherv(choir_comm *comm, choir_buffer send, size_t send_c
                               const size_t *recv_counts, const size_t *displacements, choir_dtype dtype,
                               const choir_call *call, choir_event **event_p)
 {
-	struct call_key key = { .form = &allgatherv,
-		                .send = send,
-		                .recv = recv,
-		                .count = send_count,
-		                .lists = { recv_counts, displacements },
-		                .dtype = dtype };
+	struct call_key key = key_of(&allgatherv, send, recv, send_count, recv_counts, displacements, dtype);
 
 	return start_call(comm, &key, call, event_p);
 }
@@ -176,12 +141,7 @@ choir_status choir_allgatherv_init(choir_comm *comm, choir_buffer send, size_t s
                                    const size_t *recv_counts, const size_t *displacements, choir_dtype dtype,
                                    const choir_call *call, choir_request **request_p)
 {
-	struct call_key key = { .form = &allgatherv,
-		                .send = send,
-		                .recv = recv,
-		                .count = send_count,
-		                .lists = { recv_counts, displacements },
-		                .dtype = dtype };
+	struct call_key key = key_of(&allgatherv, send, recv, send_count, recv_counts, displacements, dtype);
 
 	return request_create(comm, &key, call, request_p);
 }
@@ -196,14 +156,10 @@ choir_status choir_gatherv(choir_comm *comm, choir_buffer send, size_t send_coun
                            const size_t *recv_counts, const size_t *displacements, choir_dtype dtype, int root,
                            const choir_call *call, choir_event **event_p)
 {
-	struct call_key key = { .form = &gatherv,
-		                .send = send,
-		                .recv = recv,
-		                .count = send_count,
-		                .lists = { recv_counts, at_root(comm, root, displacements) },
-		                .dtype = dtype,
-		                .peer = root };
+	struct call_key key =
+	    key_of(&gatherv, send, recv, send_count, recv_counts, at_root(comm, root, displacements), dtype);
 
+	key.peer = root;
 	return start_call(comm, &key, call, event_p);
 }
 
@@ -211,14 +167,10 @@ choir_status choir_gatherv_init(choir_comm *comm, choir_buffer send, size_t send
                                 const size_t *recv_counts, const size_t *displacements, choir_dtype dtype, int root,
                                 const choir_call *call, choir_request **request_p)
 {
-	struct call_key key = { .form = &gatherv,
-		                .send = send,
-		                .recv = recv,
-		                .count = send_count,
-		                .lists = { recv_counts, at_root(comm, root, displacements) },
-		                .dtype = dtype,
-		                .peer = root };
+	struct call_key key =
+	    key_of(&gatherv, send, recv, send_count, recv_counts, at_root(comm, root, displacements), dtype);
 
+	key.peer = root;
 	return request_create(comm, &key, call, request_p);
 }
 
@@ -226,14 +178,10 @@ choir_status choir_scatterv(choir_comm *comm, choir_buffer send, const size_t *s
                             choir_buffer recv, size_t recv_count, choir_dtype dtype, int root, const choir_call *call,
                             choir_event **event_p)
 {
-	struct call_key key = { .form = &scatterv,
-		                .send = send,
-		                .recv = recv,
-		                .count = recv_count,
-		                .lists = { send_counts, at_root(comm, root, displacements) },
-		                .dtype = dtype,
-		                .peer = root };
+	struct call_key key =
+	    key_of(&scatterv, send, recv, recv_count, send_counts, at_root(comm, root, displacements), dtype);
 
+	key.peer = root;
 	return start_call(comm, &key, call, event_p);
 }
 
@@ -241,13 +189,9 @@ choir_status choir_scatterv_init(choir_comm *comm, choir_buffer send, const size
                                  const size_t *displacements, choir_buffer recv, size_t recv_count, choir_dtype dtype,
                                  int root, const choir_call *call, choir_request **request_p)
 {
-	struct call_key key = { .form = &scatterv,
-		                .send = send,
-		                .recv = recv,
-		                .count = recv_count,
-		                .lists = { send_counts, at_root(comm, root, displacements) },
-		                .dtype = dtype,
-		                .peer = root };
+	struct call_key key =
+	    key_of(&scatterv, send, recv, recv_count, send_counts, at_root(comm, root, displacements), dtype);
 
+	key.peer = root;
 	return request_create(comm, &key, call, request_p);
 }

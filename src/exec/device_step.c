@@ -137,8 +137,8 @@ static choir_status find_source(struct run *run, struct plan_ref ref, uint64_t l
 	return CHOIR_SUCCESS;
 }
 
-static choir_status start_reduction(struct run *run, const struct plan_step *step, struct reduce_operand *src,
-                                    cl_event *event_p)
+choir_status steps_device_reduce(struct run *run, const struct plan_step *step, struct reduce_operand *src,
+                                 cl_event *event_p)
 {
 	struct dev_bytes dst = bytes_of(run, step->dst);
 	struct reduce_call call;
@@ -149,9 +149,4 @@ static choir_status start_reduction(struct run *run, const struct plan_step *ste
 	if (step->peer != PLAN_ALL)
 		call.factor = source_of(run, step->peer)->factor;
 	return reduce_kernel_start(run->comm->device, &call, (struct reduce_operand){ dst.mem, dst.off }, src, event_p);
-}
-
-choir_status steps_device_reduce(struct run *run, const struct plan_step *step, cl_event *event_p)
-{
-	return steps_reduce_by(run, step, start_reduction, event_p);
 }

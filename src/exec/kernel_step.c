@@ -73,7 +73,8 @@ static choir_status copy_out(struct run *run, const struct plan_step *step, stru
 	               : dev_read(run->comm->device, &result, 0, operand_at(run, step->dst), step->len, event_p);
 }
 
-static choir_status start(struct run *run, const struct plan_step *step, struct reduce_operand *src, cl_event *event_p)
+choir_status steps_kernel_reduce(struct run *run, const struct plan_step *step, struct reduce_operand *src,
+                                 cl_event *event_p)
 {
 	const struct plan_ref *refs = &run->plan->refs[step->src_first];
 	uint64_t room = round_up(step->len, 64), copied = 0;
@@ -117,9 +118,4 @@ choir_status steps_reduce_by(struct run *run, const struct plan_step *step, step
 bool steps_reduces_on_device(const struct run *run, const struct plan_step *step)
 {
 	return run->bound.in.owns_reduced && step->dst.buf == PLAN_RECV;
-}
-
-choir_status steps_kernel_reduce(struct run *run, const struct plan_step *step, cl_event *event_p)
-{
-	return steps_reduce_by(run, step, start, event_p);
 }

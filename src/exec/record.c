@@ -121,13 +121,15 @@ choir_status run_mismatch(const struct run *run, int peer, const struct call_rec
 	return record_mismatch(run->comm, run->number, run_caller_name(run), &run->bound.record, peer, theirs);
 }
 
-choir_status run_compare(struct run *run, int peer, const struct call_record *theirs)
+choir_status run_compare(struct run *run, int local_rank)
 {
-	struct call_record alike = *theirs;
+	struct call_record theirs, alike;
 
+	memcpy(&theirs, comm_lane(run->comm, local_rank, run->lane)->record, sizeof theirs);
+	alike = theirs;
 	alike.hash = run->bound.record.hash;
 	if (run->bound.become_script == NULL || memcmp(&alike, &run->bound.record, sizeof alike) != 0)
-		return run_mismatch(run, peer, theirs);
+		return run_mismatch(run, comm_rank_at(run->comm, local_rank), &theirs);
 	run->counts_differ = true;
 	return CHOIR_SUCCESS;
 }
@@ -138,12 +140,9 @@ static choir_status check_node(struct run *run)
 
 	for (int local_rank = 0; local_rank < comm->node_size; local_rank++) {
 		struct lane_view view = lane_look(run, local_rank, 0);
-		struct call_record theirs;
 
-		if (!view.is_here || view.same_call)
-			continue;
-		memcpy(&theirs, comm_lane(comm, local_rank, run->lane)->record, sizeof theirs);
-		TRY(run_compare(run, comm_rank_at(comm, local_rank), &theirs));
+		if (view.is_here && !view.same_call)
+			TRY(run_compare(run, local_rank));
 	}
 	return CHOIR_SUCCESS;
 }

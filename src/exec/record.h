@@ -36,9 +36,9 @@ choir_status record_mismatch(const struct choir_comm *comm, uint64_t key, const 
                              const struct call_record *mine, int peer, const struct call_record *theirs);
 choir_status run_mismatch(const struct run *run, int peer, const struct call_record *theirs);
 
-/* run_compare: run_mismatch; but SUCCESS, and run->counts_differ is set, where the records differ in `hash` alone and
- * the call can become a script. */
-choir_status run_compare(struct run *run, int peer, const struct call_record *theirs);
+/* run_compare: run_mismatch with that rank of the node; but SUCCESS, and run->counts_differ is set, where the records
+ * differ in `hash` alone and the call can become a script. */
+choir_status run_compare(struct run *run, int local_rank);
 
 /* run_check_ended: the last comparison, for calls that wait for nobody or not for everybody.  Of two ranks that
  * differ, the one that says later what it calls finds the other's record. */

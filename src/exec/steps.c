@@ -49,9 +49,9 @@ static choir_status start_reduce(struct run *run, uint32_t id, bool *done)
 		return CHOIR_SUCCESS;
 	}
 	if (run->plan->device)
-		return steps_device_reduce(run, step, &run->board.events[id]);
+		return steps_reduce_by(run, step, steps_device_reduce, &run->board.events[id]);
 	if (run->bound.by_kernels || steps_reduces_on_device(run, step))
-		return steps_kernel_reduce(run, step, &run->board.events[id]);
+		return steps_reduce_by(run, step, steps_kernel_reduce, &run->board.events[id]);
 	return steps_host_reduce(run, step, done);
 }
 
@@ -124,16 +124,13 @@ static choir_status start_publish(struct run *run, uint32_t id, bool *done)
 
 choir_status steps_reached(struct run *run, int local_rank, uint32_t phase, bool *yes)
 {
-	struct choir_comm *comm = run->comm;
 	struct lane_view view = lane_look(run, local_rank, phase);
-	struct call_record theirs;
 
 	*yes = view.reached;
 	if (!view.is_here || view.same_call)
 		return CHOIR_SUCCESS;
-	memcpy(&theirs, comm_lane(comm, local_rank, run->lane)->record, sizeof theirs);
 	*yes &= run_is_script(run); /* else this plan is not the others' */
-	return run_compare(run, comm_rank_at(comm, local_rank), &theirs);
+	return run_compare(run, local_rank);
 }
 
 static choir_status poll_await(struct run *run, uint32_t id, bool *done)

@@ -23,24 +23,21 @@ choir_status steps_try(struct run *run, uint32_t id, bool *done);
 /* steps_free: all memory that the run has for its steps. */
 void steps_free(struct run *run);
 
-/* steps_kernel_reduce: a REDUCE of a plan on the host, by a kernel; *event_p is complete when the result is where the
- * step says.  steps_reduces_on_device: true for a step whose result stays in the device's memory (Note [own block] in
- * algo/reduce_scatter_slots.c).  In kernel_step.c. */
-bool steps_reduces_on_device(const struct run *run, const struct plan_step *step);
-choir_status steps_kernel_reduce(struct run *run, const struct plan_step *step, cl_event *event_p);
-
-/* steps_reduce_by: calls `reduction`, which starts a kernel, with room in src for the step's sources.  A kernel that
- * has to be built first is given up at the run's deadline.  In kernel_step.c. */
+/* steps_reduce_by: a REDUCE by a kernel; *event_p is complete when the result is where the step says.  `reduction`
+ * starts it, with room in src for the step's sources: steps_kernel_reduce that of a plan on the host,
+ * steps_device_reduce that of one on the device.  A kernel that has to be built first is given up at the run's
+ * deadline. steps_reduces_on_device: true for a step whose result stays in the device's memory (Note [own block] in
+ * algo/reduce_scatter_slots.c).  In kernel_step.c, steps_device_reduce in device_step.c. */
 struct reduce_operand;
 typedef choir_status steps_reduction(struct run *run, const struct plan_step *step, struct reduce_operand *src,
                                      cl_event *event_p);
+steps_reduction steps_kernel_reduce, steps_device_reduce;
 choir_status steps_reduce_by(struct run *run, const struct plan_step *step, steps_reduction *reduction,
                              cl_event *event_p);
+bool steps_reduces_on_device(const struct run *run, const struct plan_step *step);
 
-/* steps_device_copy, steps_device_reduce: a copy or a reduction on the device; *event_p is complete when it
- * is over.  In device_step.c. */
+/* steps_device_copy: a copy on the device; *event_p is complete when it is over.  In device_step.c. */
 choir_status steps_device_copy(struct run *run, const struct plan_step *step, cl_event *event_p);
-choir_status steps_device_reduce(struct run *run, const struct plan_step *step, cl_event *event_p);
 
 /* steps_host_copy, steps_host_reduce: the next piece of such a step, of at most STEP_PIECE_BYTES.  *done: that was
  * the last.  In host_step.c. */
