@@ -80,8 +80,8 @@ static void test_every(void **state)
 }
 
 /* A v form of equal blocks takes as long as the collective of equal blocks by the same algorithm, or longer where the
- * two reach the blocks in different ways (a thousandth less where only the order of steps differs); alone with far
- * memory, alltoallv copies short blocks there and is faster. */
+ * two reach the blocks in different ways; alone with far memory, alltoallv copies short blocks there and is faster.
+ * Less than a hundredth is the order of steps: an alltoallv copies its own block later (streams.c). */
 static void equal_blocks(struct world *world, int rank, choir_comm *comm, void *unused)
 {
 	static const struct {
@@ -103,7 +103,7 @@ static void equal_blocks(struct world *world, int rank, choir_comm *comm, void *
 		OK(choir_predict(comm, v, counts[i / 5], CHOIR_F32, CHOIR_OP_SUM, 0, NULL, &seconds, &algorithm));
 		OK(by_algorithm(comm, equal, counts[i / 5], CHOIR_OP_SUM, algorithm, &wanted));
 		may_differ = pairs[i % 5].slower == NULL || strcmp(algorithm, pairs[i % 5].slower) == 0;
-		if (!same(seconds, wanted) && !(may_differ && (stays || seconds > 0.999 * wanted)))
+		if (!same(seconds, wanted) && !(may_differ && (stays || seconds > 0.99 * wanted)))
 			world_fail(world, rank, "%s of %zu by %s: %g s, but %s %g s", v, counts[i / 5], algorithm,
 			           seconds, equal, wanted);
 	}
@@ -331,12 +331,16 @@ static void ask(struct world *world, int rank, choir_comm *comm, void *out)
 		*(struct times *)out = t;
 }
 
+/* A busy machine may leave no time to measure the rates: then the bus is not counted. */
+static double way(double us, double GBps, double bytes)
+{
+	return us > 0 && GBps > 0 ? us * 1e-6 + bytes / GBps * 1e-9 : 0;
+}
+
 /* One read of what the rank that sends most sends, and one write of what the rank that gets most gets. */
 static double crossing(struct bus bus, double sent, double got)
 {
-	return bus.read_us > 0
-	           ? (bus.read_us + bus.write_us) * 1e-6 + sent / bus.read_GBps * 1e-9 + got / bus.write_GBps * 1e-9
-	           : 0;
+	return way(bus.read_us, bus.read_GBps, sent) + way(bus.write_us, bus.write_GBps, got);
 }
 
 static bool near(double a, double b)

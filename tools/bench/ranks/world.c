@@ -177,9 +177,10 @@ void world_unshare(struct world *world, void *shared, size_t bytes)
 void world_fail(struct world *world, int status)
 {
 	fflush(NULL);
+	/* The other ranks may be saying why they failed, and mpiexec forgets what it has not read yet: a moment for
+	 * both. */
+	usleep(200000);
 	if (world->has_mpi)
 		MPI_Abort(MPI_COMM_WORLD, status);
-	/* The other ranks are threads that may be saying why they failed: a moment for them. */
-	usleep(200000);
 	_exit(status);
 }
