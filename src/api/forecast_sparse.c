@@ -21,7 +21,7 @@ choir_status forecast_sparse(choir_comm *comm, const struct call_key *key, const
                              const char **algorithm_p)
 {
 	enum { MOST_PAIR_BYTES = 32 };
-	char algorithm[SPARSE_CALL_ALGORITHM_BYTES];
+	char algorithm[OPTIONS_VALUE_BYTES];
 	struct sparse_call sparse = { .send_ind_count = key->count,
 		                      .send_val_count = key->count,
 		                      .ind_dtype = CHOIR_I32,

@@ -12,7 +12,7 @@
 #include <strings.h>
 #include <xxhash.h>
 
-enum { VALUE_BYTES = 64, LEAST_CHUNK = 4096, MOST_PER_TILE = 64000 };
+enum { LEAST_CHUNK = 4096, MOST_PER_TILE = 64000 };
 
 /* A value of an option, and what it means.  deprecated: it warns, and that is the spelling to take. */
 struct choice {
@@ -60,7 +60,7 @@ static choir_status find(const char *call, const char *const texts[2], const cha
 {
 	*found = *of_comm = false;
 	for (int i = 0; i < 2 && !*found; i++) {
-		TRY(options_find(call, texts[i], key, value, VALUE_BYTES, found));
+		TRY(options_find(call, texts[i], key, value, found));
 		*of_comm = *found && i == 1;
 	}
 	return CHOIR_SUCCESS;
@@ -70,7 +70,7 @@ static choir_status find(const char *call, const char *const texts[2], const cha
 static choir_status read_choice(const char *call, const char *const texts[2], const char *key,
                                 const struct choice *choices, size_t n, int *meaning, const char **said)
 {
-	char value[VALUE_BYTES], wanted[256] = "";
+	char value[OPTIONS_VALUE_BYTES], wanted[256] = "";
 	bool found, of_comm;
 	size_t i = 0, at = 0;
 
@@ -100,7 +100,7 @@ static choir_status read_choice(const char *call, const char *const texts[2], co
 static choir_status read_number(const char *call, const char *const texts[2], const char *key, int64_t low,
                                 int64_t high, int64_t *out)
 {
-	char value[VALUE_BYTES], *end;
+	char value[OPTIONS_VALUE_BYTES], *end;
 	bool found, of_comm;
 	long long number;
 
@@ -121,9 +121,9 @@ static choir_status read_algorithm(const char *call, const char *text, const cha
                                    enum collective collective, bool *found, const struct algorithm **out_p)
 {
 	const struct algorithm *algorithm;
-	char name[VALUE_BYTES];
+	char name[OPTIONS_VALUE_BYTES];
 
-	TRY(options_find(call, text, key, name, VALUE_BYTES, found));
+	TRY(options_find(call, text, key, name, found));
 	if (!*found || strcmp(name, "auto") == 0)
 		return CHOIR_SUCCESS;
 	algorithm = algo_find(collective, name);
@@ -165,7 +165,7 @@ static choir_status read_result(const char *call, const char *const texts[2], en
                                 bool *atomic_p)
 {
 	bool found, of_comm, can_be = !collective_has(collective, TRAIT_NEVER_IN_PLACE);
-	char value[VALUE_BYTES];
+	char value[OPTIONS_VALUE_BYTES];
 	int atomic = 0;
 
 	TRY(read_choice(call, texts, "result", results, COUNT(results), &atomic, NULL));
@@ -195,7 +195,7 @@ static choir_status read_way(const char *call, const char *const texts[2], struc
 
 static choir_status read_topology(const char *call, const char *const texts[2], struct dense_options *o)
 {
-	char value[VALUE_BYTES];
+	char value[OPTIONS_VALUE_BYTES];
 	int order = ORDER_AUTO;
 	bool found;
 
@@ -252,7 +252,7 @@ choir_status options_of_comm(const char *call, const char *text, int *order_rank
 {
 	const char *const texts[2] = { NULL, text };
 	struct dense_options options = { .max_broadcast = -1 };
-	char name[VALUE_BYTES];
+	char name[OPTIONS_VALUE_BYTES];
 	bool found = false;
 
 	TRY(read_all(call, texts, COLLECTIVE_ALLREDUCE, &options));
@@ -260,7 +260,7 @@ choir_status options_of_comm(const char *call, const char *text, int *order_rank
 	for (int i = 0; i < 2; i++) {
 		bool known = false;
 
-		TRY(options_find(call, text, i == 0 ? "algorithm" : "method", name, sizeof name, &found));
+		TRY(options_find(call, text, i == 0 ? "algorithm" : "method", name, &found));
 		if (!found || strcmp(name, "auto") == 0)
 			continue;
 		for (int c = 0; c < N_COLLECTIVES; c++)

@@ -53,9 +53,10 @@ choir_status options_order(const char *call, const choir_comm *comm, const choir
  * ARGUMENT. */
 choir_status options_of_comm(const char *call, const char *text, int *order_ranks);
 
-/* In options_text.c.  options_find: the last value of a key.  options_none_dense: ARGUMENT if one of the options is for
- * dense collectives only. */
-choir_status options_find(const char *call, const char *text, const char *key, char *value, size_t room, bool *found);
+/* In options_text.c.  options_find: the last value of a key, of OPTIONS_VALUE_BYTES.  options_none_dense: ARGUMENT if
+ * one of the options is for dense collectives only. */
+enum { OPTIONS_VALUE_BYTES = 64 };
+choir_status options_find(const char *call, const char *text, const char *key, char *value, bool *found);
 choir_status options_none_dense(const char *call, const char *text);
 
 #endif

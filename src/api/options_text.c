@@ -31,14 +31,14 @@ static const char *option_key(size_t i)
 	return option_keys[i];
 }
 
-/* The next "key=value" of the text. */
-static choir_status next_option(const char *call, const char **at, char *key, char *value, size_t room)
+/* The next "key=value" of the text, of OPTIONS_VALUE_BYTES each. */
+static choir_status next_option(const char *call, const char **at, char *key, char *value)
 {
 	size_t n = 0;
 
 	while (**at == ' ' || **at == ',')
 		++*at;
-	for (; **at != '\0' && **at != '=' && **at != ',' && n + 1 < room; ++*at)
+	for (; **at != '\0' && **at != '=' && **at != ',' && n + 1 < OPTIONS_VALUE_BYTES; ++*at)
 		if (**at != ' ')
 			key[n++] = *(*at);
 	key[n] = '\0';
@@ -46,7 +46,7 @@ static choir_status next_option(const char *call, const char **at, char *key, ch
 		return CHOIR_SUCCESS;
 	if (**at != '=')
 		return error_set(CHOIR_ARGUMENT, "%s: option '%s' has no value", call, key);
-	for (++*at, n = 0; **at != '\0' && **at != ',' && n + 1 < room; ++*at)
+	for (++*at, n = 0; **at != '\0' && **at != ',' && n + 1 < OPTIONS_VALUE_BYTES; ++*at)
 		if (**at != ' ')
 			value[n++] = *(*at);
 	value[n] = '\0';
@@ -57,15 +57,15 @@ static choir_status next_option(const char *call, const char **at, char *key, ch
 	                 config_nearest(key, option_key, N_KEYS));
 }
 
-choir_status options_find(const char *call, const char *text, const char *key, char *value, size_t room, bool *found)
+choir_status options_find(const char *call, const char *text, const char *key, char *value, bool *found)
 {
-	char each[64], its_value[64];
+	char each[OPTIONS_VALUE_BYTES], its_value[OPTIONS_VALUE_BYTES];
 
 	*found = false;
 	for (const char *at = text; at != NULL && *at != '\0';) {
-		TRY(next_option(call, &at, each, its_value, sizeof each));
+		TRY(next_option(call, &at, each, its_value));
 		if (strcmp(each, key) == 0) {
-			snprintf(value, room, "%s", its_value);
+			memcpy(value, its_value, sizeof its_value);
 			*found = true;
 		}
 	}
@@ -74,10 +74,10 @@ choir_status options_find(const char *call, const char *text, const char *key, c
 
 choir_status options_none_dense(const char *call, const char *text)
 {
-	char key[64], value[64];
+	char key[OPTIONS_VALUE_BYTES], value[OPTIONS_VALUE_BYTES];
 
 	for (const char *at = text; at != NULL && *at != '\0';) {
-		TRY(next_option(call, &at, key, value, sizeof key));
+		TRY(next_option(call, &at, key, value));
 		for (size_t i = FIRST_DENSE; i < N_KEYS; i++)
 			if (strcmp(key, option_keys[i]) == 0)
 				return error_set(CHOIR_ARGUMENT, "%s: option %s is for dense collectives", call, key);

@@ -106,12 +106,12 @@ static choir_status check_order(const char *call, const struct sparse_call *spar
 }
 
 choir_status sparse_call_read(const char *name, const choir_comm *comm, const choir_call *call,
-                              struct sparse_call *sparse, char algorithm[SPARSE_CALL_ALGORITHM_BYTES])
+                              struct sparse_call *sparse, char algorithm[OPTIONS_VALUE_BYTES])
 {
 	bool named, order_ranks;
 
 	TRY(options_none_dense(name, call->options));
-	TRY(options_find(name, call->options, "algorithm", algorithm, SPARSE_CALL_ALGORITHM_BYTES, &named));
+	TRY(options_find(name, call->options, "algorithm", algorithm, &named));
 	sparse->algorithm = named && strcmp(algorithm, "auto") != 0 ? algorithm : NULL;
 	TRY(options_order(name, comm, call, &order_ranks));
 	TRY(sparse_check_types(sparse));
@@ -120,7 +120,7 @@ choir_status sparse_call_read(const char *name, const choir_comm *comm, const ch
 
 /* Everything that can be checked before anything is sent; sparse->algorithm then points to `algorithm`. */
 static choir_status read_call(choir_comm *comm, struct sparse_call *sparse, const choir_sparse_attr *attr,
-                              const choir_call *call, char algorithm[SPARSE_CALL_ALGORITHM_BYTES])
+                              const choir_call *call, char algorithm[OPTIONS_VALUE_BYTES])
 {
 	sparse->factor = call->factor;
 	TRY(read_attr(attr, &sparse->attr));
@@ -136,7 +136,7 @@ static unsigned takes(choir_op op)
 static choir_status start(choir_comm *comm, struct sparse_call *sparse, const choir_sparse_attr *attr,
                           const choir_call *given, choir_event **event_p)
 {
-	char algorithm[SPARSE_CALL_ALGORITHM_BYTES];
+	char algorithm[OPTIONS_VALUE_BYTES];
 	choir_call call;
 	choir_status st;
 	struct run *run;
@@ -189,7 +189,7 @@ struct kept_sparse {
 static choir_status check_kept(struct kept_call *base, choir_comm *comm, const choir_call *call)
 {
 	struct sparse_call sparse = ((struct kept_sparse *)base)->call;
-	char algorithm[SPARSE_CALL_ALGORITHM_BYTES];
+	char algorithm[OPTIONS_VALUE_BYTES];
 
 	return read_call(comm, &sparse, &sparse.attr, call, algorithm);
 }

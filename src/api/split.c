@@ -116,14 +116,14 @@ struct locals {
 	int n;
 };
 
-static void take_locals(const struct split *split, int color, struct locals *locals)
+static void take_locals(const struct split *split, struct locals *locals)
 {
 	locals->n = 0;
 	for (int m = 0; m < split->n_members; m++)
 		for (int i = 0; i < split->calls.n_local; i++) {
 			choir_comm *comm = split->calls.comms[i];
 
-			if (comm->rank != split->members[m] || split->calls.claims[comm->rank].color != color)
+			if (comm->rank != split->members[m])
 				continue;
 			locals->devices[locals->n] = comm->device;
 			locals->parents[locals->n] = comm;
@@ -190,7 +190,7 @@ static choir_status split_color(struct split *split, int color, int my_driver, s
 	order_members(split, parent->n, color);
 	find_leaders(split, parent->n, color, my_driver);
 	know_processes(split, parent->n, color);
-	take_locals(split, color, locals);
+	take_locals(split, locals);
 	bootstrap.rank = split->me;
 	bootstrap.size = split->n_leaders;
 	join.n_local = locals->n;

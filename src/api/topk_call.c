@@ -114,7 +114,6 @@ static void fill_request(const struct topk_args *args, const struct topk_setting
 	size_t elem_bytes = choir_dtype_bytes(settings->dtype), ind_bytes = choir_dtype_bytes(out->ind_dtype);
 	bool list = out->involved_pairs_p != NULL;
 
-	request->ind_dtype = out->ind_dtype;
 	request->pairs_p = out->pairs_p;
 	request->involved_p = out->involved_pairs_p;
 	request->rank_pairs_p = out->rank_pairs_p;

@@ -41,4 +41,12 @@ static inline uint64_t hash_spread(uint64_t x)
 	return x * UINT64_C(0x9E3779B97F4A7C15);
 }
 
+/* compare_i64: for qsort and bsearch. */
+static inline int compare_i64(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
 #endif

@@ -28,7 +28,7 @@ struct work allgather_cost_shared(const struct cost *cost)
 /* Phase 1: the ranks exchange their lists as blocks, with indices in the form that the range of all lists allows. */
 choir_status allgather_start(struct sparse *sparse, struct script_turn *turn)
 {
-	struct index_form form = index_form_of(sparse->facts.range);
+	struct index_form form = sparse_form(sparse);
 	struct algo_in in = { .collective = COLLECTIVE_ALLGATHERV, .elem_bytes = BLOCK_ALIGN };
 	const void *mine = sparse->own_ptr;
 	uint64_t total = 0, my_bytes;
@@ -79,7 +79,7 @@ static choir_status merge_lists(struct sparse *sparse, struct script_turn *turn)
 
 static choir_status allgather_merge(struct sparse *sparse, struct script_turn *turn)
 {
-	struct index_form form = index_form_of(sparse->facts.range);
+	struct index_form form = sparse_form(sparse);
 	const unsigned char *block = sparse->in.ptr;
 
 	for (int r = 0; r < sparse->env.layout->n; r++) {

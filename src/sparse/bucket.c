@@ -86,12 +86,10 @@ uint64_t bucket_list_bytes(const struct bucket_shape *shape, uint64_t n, uint64_
 	return values_off(shape, n) + n * elem_bytes;
 }
 
-struct bucket_list bucket_list_at(const struct bucket_shape *shape, const void *block, uint64_t n, uint64_t elem_bytes,
-                                  bool raw)
+struct bucket_list bucket_list_at(const struct bucket_shape *shape, const void *block, uint64_t n, bool raw)
 {
 	const unsigned char *bytes = block;
 
-	(void)elem_bytes;
 	return (struct bucket_list){ .start = block,
 		                     .key = (const uint16_t *)(const void *)(bytes + keys_off(shape)),
 		                     .val = bytes + values_off(shape, n),

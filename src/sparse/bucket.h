@@ -50,8 +50,7 @@ struct bucket_shape bucket_shape_of(struct index_range range, int n_ranks);
 uint64_t bucket_list_bytes(const struct bucket_shape *shape, uint64_t n, uint64_t elem_bytes);
 
 /* bucket_list_at: the grouped form in a block of that many bytes. */
-struct bucket_list bucket_list_at(const struct bucket_shape *shape, const void *block, uint64_t n, uint64_t elem_bytes,
-                                  bool raw);
+struct bucket_list bucket_list_at(const struct bucket_shape *shape, const void *block, uint64_t n, bool raw);
 
 /* bucket_split: groups pairs, all in the shape's range, into a block of bucket_list_bytes.  NO_MEMORY. */
 choir_status bucket_split(const struct bucket_shape *shape, const struct pairs *pairs, uint64_t elem_bytes,

@@ -5,6 +5,7 @@
  * allgatherv of the regions; 4. the rows whose bits are set are the result.  2 (P-1)/P n (v + 1/8) bytes received,
  * whatever the lists; two exchanges; any P.  Best where most indices occur, or for small ranges.  The bits make a sum
  * of zero a row of the result, and an index that nobody sent none. */
+#include "sparse/bits.h"
 #include "sparse/identity.h"
 #include "sparse/region.h"
 #include "sparse/state.h"
@@ -120,15 +121,6 @@ static choir_status densify_fold(struct sparse *sparse, struct script_turn *turn
 	return script_plan(sparse, turn, &in, sparse->region.ptr, bytes, sparse->in.ptr, total, densify_gathered);
 }
 
-static uint64_t count_bits(const uint64_t *words, uint64_t n)
-{
-	uint64_t count = 0;
-
-	for (uint64_t w = 0; w < n; w++)
-		count += (uint64_t)__builtin_popcountll(words[w]);
-	return count;
-}
-
 static choir_status densify_gathered(struct sparse *sparse, struct script_turn *turn)
 {
 	const unsigned char *block = sparse->in.ptr;
@@ -138,7 +130,7 @@ static choir_status densify_gathered(struct sparse *sparse, struct script_turn *
 		return CHOIR_SUCCESS;
 	for (int r = 0; r < sparse->env.layout->n; r++) {
 		sparse->counts[r] =
-		    count_bits((const uint64_t *)(const void *)block, format_bits_bytes(region(sparse, r)) / 8);
+		    bits_count((const uint64_t *)(const void *)block, format_bits_bytes(region(sparse, r)) / 8);
 		count += sparse->counts[r];
 		block += sparse->block_bytes[r];
 	}

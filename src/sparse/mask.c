@@ -24,11 +24,6 @@ struct work mask_cost(const struct cost *cost)
 		              .merged = cost->pairs };
 }
 
-static struct index_form form_of(const struct sparse *sparse)
-{
-	return index_form_of(sparse->facts.range);
-}
-
 /* Phase 1. */
 choir_status mask_start(struct sparse *sparse, struct script_turn *turn)
 {
@@ -36,18 +31,18 @@ choir_status mask_start(struct sparse *sparse, struct script_turn *turn)
 	int n = sparse->env.layout->n, me = sparse->env.me;
 	uint64_t total = 0;
 
-	if (script_defers(sparse, turn, sparse->own_count * form_of(sparse).bytes))
+	if (script_defers(sparse, turn, sparse->own_count * sparse_form(sparse).bytes))
 		return CHOIR_SUCCESS;
 	TRY(sparse_table(sparse, &sparse->block_bytes));
 	TRY(sparse_table(sparse, &sparse->to_bytes));
 	in.block_bytes = sparse->block_bytes;
 	for (int r = 0; r < n; r++) {
-		sparse->block_bytes[r] = block_rows_off(form_of(sparse), sparse->headers[r].pairs);
+		sparse->block_bytes[r] = block_rows_off(sparse_form(sparse), sparse->headers[r].pairs);
 		total += sparse->block_bytes[r];
 	}
 	TRY(pool_take(&sparse->out, sparse->block_bytes[me], "my indices"));
 	TRY(pool_take(&sparse->in, total, "the indices of all ranks"));
-	index_convert(sparse->out.ptr, form_of(sparse), sparse->own_ptr, sparse->own_form, sparse->own_count);
+	index_convert(sparse->out.ptr, sparse_form(sparse), sparse->own_ptr, sparse->own_form, sparse->own_count);
 	return script_plan(sparse, turn, &in, sparse->out.ptr, sparse->block_bytes[me], sparse->in.ptr, total,
 	                   mask_union);
 }
@@ -69,15 +64,15 @@ static choir_status unite(struct sparse *sparse)
 
 	for (int r = 0; r < n; r++) {
 		sparse->lists[r].pairs = (struct pairs){
-			.ind = block, .rows = &no_row, .count = sparse->headers[r].pairs, .form = form_of(sparse)
+			.ind = block, .rows = &no_row, .count = sparse->headers[r].pairs, .form = sparse_form(sparse)
 		};
 		block += sparse->block_bytes[r];
 	}
 	TRY(coalesce_init(&sparse->job, &todo, NULL));
 	TRY(coalesce_count(&sparse->job, &done));
 	sparse->merged = sparse->job.count;
-	TRY(pool_take(&sparse->region, sparse->merged * form_of(sparse).bytes, "the union of the indices"));
-	TRY(coalesce_fill(&sparse->job, sparse->region.ptr, form_of(sparse), &no_row, &done));
+	TRY(pool_take(&sparse->region, sparse->merged * sparse_form(sparse).bytes, "the union of the indices"));
+	TRY(coalesce_fill(&sparse->job, sparse->region.ptr, sparse_form(sparse), &no_row, &done));
 	coalesce_fini(&sparse->job);
 	return CHOIR_SUCCESS;
 }
@@ -86,7 +81,7 @@ static choir_status unite(struct sparse *sparse)
 static void fill_rows(const struct sparse *sparse, unsigned char *to)
 {
 	struct pairs own = block_pairs(sparse->own_ptr, sparse->own_form, sparse->own_count);
-	struct index_form form = form_of(sparse);
+	struct index_form form = sparse_form(sparse);
 
 	identity_fill(sparse->wire_dtype, sparse->call.op, to, sparse->merged * sparse->facts.width);
 	for (uint64_t i = 0, at = 0; i < own.count; i++, at++) {
@@ -117,7 +112,7 @@ static choir_status note_senders(struct sparse *sparse)
 {
 	uint64_t rows = part(sparse, sparse->env.me), stride = sender_words(sparse), first = 0;
 	size_t bytes = (size_t)sparse->env.layout->n * stride * sizeof(uint64_t);
-	struct index_form form = form_of(sparse);
+	struct index_form form = sparse_form(sparse);
 	uint64_t *words;
 
 	TRY(pool_take(&sparse->senders, bytes, "the senders of my part"));
@@ -202,7 +197,7 @@ choir_status mask_fill(struct sparse *sparse, struct script_turn *turn)
 	if (script_defers(sparse, turn, script_pair_bytes(sparse, sparse->count)))
 		return CHOIR_SUCCESS;
 	index_convert(sparse->target_ind, (struct index_form){ .bytes = sparse->ind_bytes }, sparse->region.ptr,
-	              form_of(sparse), sparse->count);
+	              sparse_form(sparse), sparse->count);
 	memcpy(sparse->target_val, sparse->in.ptr, sparse->count * sparse->row_bytes);
 	sparse->step = deliver_flush;
 	return CHOIR_SUCCESS;

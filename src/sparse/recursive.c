@@ -55,14 +55,9 @@ static int partner_of(int r, int n, int bit, bool *to, bool *from)
 	return extra ? r - 1 : r + 1;
 }
 
-static struct index_form form_of(const struct sparse *sparse)
-{
-	return index_form_of(sparse->facts.range);
-}
-
 static uint64_t list_bytes(const struct sparse *sparse, uint64_t count)
 {
-	return block_bytes(form_of(sparse), count, sparse->row_bytes);
+	return block_bytes(sparse_form(sparse), count, sparse->row_bytes);
 }
 
 /* Writes the rank's list in the form that all ranks use; then comes the first round. */
@@ -77,7 +72,7 @@ choir_status recursive_start(struct sparse *sparse, struct script_turn *turn)
 	TRY(sparse_table(sparse, &sparse->block_bytes));
 	TRY(sparse_table(sparse, &sparse->to_bytes));
 	TRY(pool_take(&sparse->region, list_bytes(sparse, own.count), "the merged pairs"));
-	block_write(sparse->region.ptr, form_of(sparse), &own, 0, own.count, sparse->row_bytes);
+	block_write(sparse->region.ptr, sparse_form(sparse), &own, 0, own.count, sparse->row_bytes);
 	for (int r = 0; r < n; r++)
 		sparse->counts[r] = sparse->headers[r].pairs;
 	sparse->bit = hypercube_core(n) < n ? FOLD : 1;
@@ -110,12 +105,12 @@ static choir_status swap_lists(struct sparse *sparse, struct script_turn *turn)
 static uint32_t put_lists(struct sparse *sparse, int partner)
 {
 	int me = sparse->env.me;
-	struct pairs mine = block_pairs(sparse->region.ptr, form_of(sparse), sparse->counts[me]), theirs;
+	struct pairs mine = block_pairs(sparse->region.ptr, sparse_form(sparse), sparse->counts[me]), theirs;
 
 	sparse->lists[0].pairs = mine;
 	if (partner < 0)
 		return 1;
-	theirs = block_pairs(sparse->in.ptr, form_of(sparse), sparse->counts[partner]);
+	theirs = block_pairs(sparse->in.ptr, sparse_form(sparse), sparse->counts[partner]);
 	sparse->lists[0].pairs = partner < me ? theirs : mine;
 	sparse->lists[1].pairs = partner < me ? mine : theirs;
 	return 2;
@@ -123,7 +118,7 @@ static uint32_t put_lists(struct sparse *sparse, int partner)
 
 static choir_status merge_into_out(struct sparse *sparse, uint32_t n_lists, bool last)
 {
-	struct index_form form = form_of(sparse);
+	struct index_form form = sparse_form(sparse);
 	unsigned char *to;
 	bool done; /* on the host at once */
 
@@ -187,7 +182,7 @@ static choir_status counts_gathered(struct sparse *sparse, struct script_turn *t
 
 choir_status recursive_fill(struct sparse *sparse, struct script_turn *turn)
 {
-	struct pairs pairs = block_pairs(sparse->region.ptr, form_of(sparse), sparse->count);
+	struct pairs pairs = block_pairs(sparse->region.ptr, sparse_form(sparse), sparse->count);
 
 	if (script_defers(sparse, turn, script_pair_bytes(sparse, sparse->count)))
 		return CHOIR_SUCCESS;

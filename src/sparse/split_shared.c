@@ -80,7 +80,7 @@ choir_status split_start_shared(struct sparse *sparse, struct script_turn *turn)
 /* Takes shared memory for the reduced region, of at most so many pairs; its indices begin it. */
 static choir_status take_region(struct sparse *sparse, uint64_t most)
 {
-	struct index_form form = index_form_of(sparse->facts.range);
+	struct index_form form = sparse_form(sparse);
 
 	TRY(staged_write_take(sparse, block_bytes(form, most, sparse->row_bytes), &sparse->region_shared.block));
 	sparse->note.rows_off = block_rows_off(form, most);
@@ -105,7 +105,7 @@ static choir_status tell_region(struct sparse *sparse, struct script_turn *turn)
 
 static choir_status fold_buckets(struct sparse *sparse, struct script_turn *turn)
 {
-	struct index_form form = index_form_of(sparse->facts.range);
+	struct index_form form = sparse_form(sparse);
 	int n = sparse->env.layout->n, me = sparse->env.me;
 	struct bucket_reduction todo = { .shape = shape_of(sparse),
 		                         .dtype = sparse->wire_dtype,
@@ -122,8 +122,7 @@ static choir_status fold_buckets(struct sparse *sparse, struct script_turn *turn
 	for (int r = 0; r < n; r++) {
 		const void *block = r == me ? share_ptr(sparse->list_shared.block) : share_view_ptr(sparse->views[r]);
 
-		sparse->buckets[r] = bucket_list_at(&todo.shape, block, sparse->notes[r].count, sparse->elem_bytes,
-		                                    sparse->headers[r].raw);
+		sparse->buckets[r] = bucket_list_at(&todo.shape, block, sparse->notes[r].count, sparse->headers[r].raw);
 	}
 	bucket_bounds(&todo, me, n, &from, &end);
 	sparse->note.work = bucket_pairs(&todo, from, end);
@@ -149,7 +148,7 @@ static choir_status merge_region(struct sparse *sparse, struct script_turn *turn
 {
 	int n = sparse->env.layout->n;
 	struct index_range mine = region_between(sparse->bounds, sparse->env.me);
-	struct index_form form = index_form_of(sparse->facts.range);
+	struct index_form form = sparse_form(sparse);
 	bool done; /* on the host at once */
 
 	TRY(sparse_open(sparse, sparse->views, sparse_pairs_at));
@@ -174,7 +173,7 @@ static choir_status reduce_scalars(struct sparse *sparse, const struct scalars *
 {
 	sparse->note.work = scalars_picked(job);
 	TRY(take_region(sparse, sparse->note.work));
-	return scalars_reduce(job, region_ptr(sparse), index_form_of(sparse->facts.range).base, region_rows(sparse),
+	return scalars_reduce(job, region_ptr(sparse), sparse_form(sparse).base, region_rows(sparse),
 	                      &sparse->note.count);
 }
 
@@ -220,7 +219,7 @@ static choir_status regions_told(struct sparse *sparse, struct script_turn *turn
 /* The regions one after the other are the result. */
 choir_status split_fill_shared(struct sparse *sparse, struct script_turn *turn)
 {
-	struct index_form from = index_form_of(sparse->facts.range), to = { .bytes = sparse->ind_bytes };
+	struct index_form from = sparse_form(sparse), to = { .bytes = sparse->ind_bytes };
 	unsigned char *ind = sparse->target_ind, *rows = sparse->target_val;
 
 	if (script_defers(sparse, turn, script_pair_bytes(sparse, sparse->count)))

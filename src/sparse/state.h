@@ -136,6 +136,12 @@ struct sparse {
 	struct transfer ind_out, val_out;
 };
 
+/* sparse_form: of the indices that travel: the shortest for the range of all ranks. */
+static inline struct index_form sparse_form(const struct sparse *sparse)
+{
+	return index_form_of(sparse->facts.range);
+}
+
 /* The steps, in order. */
 choir_status input_start(struct sparse *sparse, struct script_turn *turn);  /* input.c */
 choir_status local_start(struct sparse *sparse, struct script_turn *turn);  /* local.c */

@@ -2,21 +2,16 @@
 /* The caller's selection in place of the algorithm's. */
 #include "topk/algorithm.h"
 
+#include "base/arithmetic.h"
+
 #include <stdlib.h>
-
-static int compare(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
 
 /* Ascending and distinct; returns how many are left. */
 static uint64_t sort_distinct(int64_t *ind, uint64_t n)
 {
 	uint64_t kept = 0;
 
-	qsort(ind, n, sizeof *ind, compare);
+	qsort(ind, n, sizeof *ind, compare_i64);
 	for (uint64_t i = 0; i < n; i++)
 		if (kept == 0 || ind[kept - 1] != ind[i])
 			ind[kept++] = ind[i];

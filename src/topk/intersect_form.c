@@ -3,6 +3,8 @@
  * binary search.  Operands: ind, among, found. */
 #include "topk/device_call.h"
 
+#include "base/arithmetic.h"
+
 #include "sparse/dense.h"
 
 #include <inttypes.h>
@@ -49,13 +51,6 @@ static choir_status by_bitmap(struct device_call *call, struct index_range range
 	return CHOIR_SUCCESS;
 }
 
-static int compare(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 static choir_status by_search(struct device_call *call)
 {
 	struct index_form form = device_call_index_form(call);
@@ -65,11 +60,11 @@ static choir_status by_search(struct device_call *call)
 
 	TRY(pool_take(&block, n * 8, "a sorted copy of the indices"));
 	index_convert(block.ptr, (struct index_form){ .bytes = 8 }, call->operands[AMONG].ptr, form, n);
-	qsort(block.ptr, n, 8, compare);
+	qsort(block.ptr, n, 8, compare_i64);
 	for (uint64_t i = 0; i < call->args.count; i++) {
 		int64_t x = index_at(call->operands[IND].ptr, form, i);
 
-		found[i] = bsearch(&x, block.ptr, n, 8, compare) != NULL;
+		found[i] = bsearch(&x, block.ptr, n, 8, compare_i64) != NULL;
 	}
 	pool_give(&block);
 	return CHOIR_SUCCESS;

@@ -28,7 +28,6 @@ struct topk_header {
 struct topk_request {
 	struct operand *operands; /* [n_operands] */
 	size_t n_operands, n_tensors;
-	choir_dtype ind_dtype;
 	size_t *pairs_p, *involved_p;
 	size_t *rank_pairs_p; /* not NULL: pairs are wanted as they were sent */
 	uint64_t pairs_room, involved_room;

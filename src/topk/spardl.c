@@ -28,11 +28,16 @@ static int chunk_at(const struct topk_run *run, int offset)
 	return (run->env.me + offset) % run->env.layout->n;
 }
 
+/* Where the pairs of a region begin among those that this rank holds. */
+static uint64_t held_from(const struct topk_run *run, int c)
+{
+	return list_find(&run->held, &run->types, topk_region_start(run, c));
+}
+
 /* The pairs of a chunk that this rank holds. */
 static struct pairs held_of(const struct topk_run *run, int c)
 {
-	uint64_t from = list_find(&run->held, &run->types, topk_region_start(run, c)),
-		 end = list_find(&run->held, &run->types, topk_region_start(run, c + 1));
+	uint64_t from = held_from(run, c), end = held_from(run, c + 1);
 
 	return from == end ? (struct pairs){ .form = run->types.form } : list_part(&run->held, &run->types, from, end);
 }
@@ -40,10 +45,7 @@ static struct pairs held_of(const struct topk_run *run, int c)
 /* Before it is sent. */
 static choir_status round_chunk(struct topk_run *run, int c)
 {
-	uint64_t from = list_find(&run->held, &run->types, topk_region_start(run, c)),
-		 end = list_find(&run->held, &run->types, topk_region_start(run, c + 1));
-
-	return topk_round_part(run, &run->held, from, end);
+	return topk_round_part(run, &run->held, held_from(run, c), held_from(run, c + 1));
 }
 
 /* The largest of a chunk that stays; the others go into the residual. */

@@ -58,7 +58,7 @@ static void *group(const struct bucket_shape *shape, const struct reference_pair
 
 	index_convert(stored, form, in->ind, (struct index_form){ .bytes = 8 }, in->count);
 	assert_int_equal(bucket_split(shape, &pairs, elem_bytes, block), CHOIR_SUCCESS);
-	*out = bucket_list_at(shape, block, in->count, elem_bytes, true);
+	*out = bucket_list_at(shape, block, in->count, true);
 	free(stored);
 	return block;
 }

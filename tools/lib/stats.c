@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-static int ascending(const void *a, const void *b)
+int stats_ascending(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
@@ -22,7 +22,7 @@ struct stats stats_of(double *values, size_t n)
 {
 	struct stats s = { 0 };
 
-	qsort(values, n, sizeof *values, ascending);
+	qsort(values, n, sizeof *values, stats_ascending);
 	for (size_t i = 0; i < n; i++)
 		s.mean += values[i] / (double)n;
 	s.min = values[0];

@@ -13,4 +13,7 @@ struct stats {
  * the mean of the two in the middle. */
 struct stats stats_of(double *values, size_t n);
 
+/* stats_ascending: compares two doubles, for qsort. */
+int stats_ascending(const void *a, const void *b);
+
 #endif

@@ -15,13 +15,6 @@ static bool is_alike(const struct result *a, const struct result *b)
 	       a->sparse.width == b->sparse.width && a->sparse.range == b->sparse.range;
 }
 
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 static int place_of(const struct sweep *sweep, double density)
 {
 	int i = 0;
@@ -122,7 +115,7 @@ bool sweep_of(const struct results *results, const struct result *like, struct s
 	}
 	if (out->n < 2)
 		return false;
-	qsort(out->density, (size_t)out->n, sizeof *out->density, compare);
+	qsort(out->density, (size_t)out->n, sizeof *out->density, stats_ascending);
 	for (int i = 0; i < out->n; i++)
 		out->chosen[i] = -1;
 	for (size_t i = 0; i < results->n; i++)

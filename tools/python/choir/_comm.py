@@ -26,7 +26,7 @@ import threading
 from typing import Any, Callable, Iterable, Sequence
 
 from ._abi import DTYPE_BYTES, Call, Coalesce, DType, Op, SparseAttr, SparseWire, Status, Tensor
-from ._arrays import NONE, Operand, address_of, operand
+from ._arrays import NONE, Operand, address_of, dtype_of, operand
 from ._callback import pending, raise_pending
 from ._device import Device
 from ._event import Event, SparseEvent, any_running, handles, sweep
@@ -390,8 +390,6 @@ class Comm(Family, Persistent):
     def predict(self, collective: str, count: int, dtype: Any = "float32", op: Op | str = "sum", root: int = 0,
                 **call: Any) -> tuple[float, str]:  # fmt: skip
         """The seconds that the cost model gives for this call on this comm, and the algorithm that would run."""
-        from ._arrays import dtype_of
-
         seconds, algorithm = ct.c_double(), ct.c_void_p()
         block, held = _call(**call) if call else (None, None)
         check(lib.choir_predict(self._handle, collective.encode(), size("count", count), int(dtype_of(dtype)),
@@ -501,8 +499,6 @@ class Comm(Family, Persistent):
     def supports(self, collective: str, dtype: Any = "float32", op: Op | Operator | str = "sum",
                  array: Any = None) -> bool:  # fmt: skip
         """Can a call of that name ("allreduce") be made with this data type and operator, on memory as the array's?"""
-        from ._arrays import dtype_of
-
         buffer = NONE if array is None else operand(array).buffer
         status = lib.choir_supports(self._handle, collective.encode(), int(dtype_of(dtype)), _op(op, self), buffer)
         if status != Status.UNSUPPORTED:
@@ -515,8 +511,6 @@ class Comm(Family, Persistent):
 
     def warm(self, dtype: DType | str, op: Op | str) -> None:
         """Builds the kernels of a reduction ahead of its first use."""
-        from ._arrays import dtype_of
-
         check(lib.choir_comm_warm(self._handle, int(dtype_of(dtype)), _op(op, self)))
 
     def check(self) -> None:
