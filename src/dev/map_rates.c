@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-enum { TRIES = 3, BUDGET_NS = 3000000, MOST_BYTES = 64 * 1024 };
+enum { TRIES = 3, BUDGET_NS = 3000000, MOST_BYTES = 1024 * 1024 };
 
 struct trial {
 	choir_device *device;
