@@ -67,6 +67,11 @@ static uint64_t device_least(const struct algo_in *in)
 	return max_u64(list, algo_device_least(in->layout->n, prefix, in->command_bytes, in->peer_percent));
 }
 
+static bool gathers(const struct algo_in *in)
+{
+	return in->collective == COLLECTIVE_GATHER || in->collective == COLLECTIVE_GATHERV;
+}
+
 /* Note [many ranks].  In slots each block for a peer, or from one, is a copy of its own, and a one-shot call reads the
  * inputs of all ranks, while the direct algorithms wait twice whatever the number of ranks.  The limits of more than
  * two ranks are those of the cost model, where the one way becomes as fast as the other. */
@@ -75,7 +80,7 @@ static uint64_t direct_least(const struct algo_in *in)
 	uint64_t n = (uint64_t)in->layout->n;
 	bool few = n <= FEW_RANKS;
 
-	if (collective_sends_blocks(in->collective) || in->collective == COLLECTIVE_GATHER)
+	if (collective_sends_blocks(in->collective) || gathers(in))
 		return few ? min_u64(DIRECT_BYTES, DIRECT_TOTAL_BYTES / 4 / n) : 1;
 	switch (in->collective) {
 	case COLLECTIVE_ALLREDUCE:
@@ -92,10 +97,9 @@ static uint64_t direct_least(const struct algo_in *in)
 
 static bool gathers_in_slots(const struct algo_in *in)
 {
-	bool gathers = in->collective == COLLECTIVE_GATHER || in->collective == COLLECTIVE_GATHERV;
 	uint64_t most = in->layout->n <= GATHER_FEW_RANKS ? GATHER_TOTAL_BYTES_FEW : GATHER_TOTAL_BYTES;
 
-	return gathers && in->layout->n <= FEW_RANKS && rank_block_mean(in) * (uint64_t)in->layout->n <= most;
+	return gathers(in) && in->layout->n <= FEW_RANKS && rank_block_mean(in) * (uint64_t)in->layout->n <= most;
 }
 
 static bool chains_prefix(const struct algo_in *in)

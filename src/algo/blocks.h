@@ -23,8 +23,8 @@ static inline uint64_t rank_block_longest(const struct algo_in *in)
 	return bytes;
 }
 
-/* What the rules take for a call's bytes: in->bytes, and of v forms, where these are all blocks, a mean one, rounded
- * up. */
+/* What the built-in rules take for a call's bytes: in->bytes, and of v forms, where these are all blocks, a mean one,
+ * rounded up. */
 static inline uint64_t rank_block_mean(const struct algo_in *in)
 {
 	uint64_t n = (uint64_t)in->layout->n;

@@ -102,6 +102,57 @@ static void a_long_scan_stays_on_the_device(void **state)
 	assert_string_equal(chosen_of(&none, in), "device");
 }
 
+enum { MOST = 16 };
+
+/* What n ranks of a node that share memory choose for blocks of so many bytes. */
+static const char *chosen_on_node(enum collective collective, int n, uint64_t block)
+{
+	static const struct rules none;
+	int node_of[MOST] = { 0 }, ranks[MOST], node_size[] = { n }, node_first[] = { 0, n };
+	uint64_t blocks[MOST];
+	struct layout layout = { .n = n,
+		                 .n_nodes = 1,
+		                 .node_of = node_of,
+		                 .local_rank_of = ranks,
+		                 .node_size = node_size,
+		                 .node_first = node_first,
+		                 .node_ranks = ranks,
+		                 .min_node_size = n,
+		                 .max_node_size = n };
+	bool uneven = collective_has(collective, TRAIT_UNEVEN);
+	struct algo_in in = { .layout = &layout,
+		              .collective = collective,
+		              .elem_bytes = 4,
+		              .bytes = uneven ? block * (uint64_t)n : block,
+		              .block_bytes = uneven ? blocks : NULL,
+		              .slot_bytes = 1 << 20,
+		              .message_bytes = 1 << 16,
+		              .send_direct = true,
+		              .recv_direct = true,
+		              .shared = true };
+
+	for (int r = 0; r < n; r++) {
+		ranks[r] = r;
+		blocks[r] = block;
+	}
+	return rules_choose(&none, &in)->name;
+}
+
+static void equal_blocks_of_v_forms_go_as_the_plain_ones(void **state)
+{
+	static const enum collective pairs[][2] = { { COLLECTIVE_REDUCE_SCATTERV, COLLECTIVE_REDUCE_SCATTER },
+		                                    { COLLECTIVE_ALLGATHERV, COLLECTIVE_ALLGATHER },
+		                                    { COLLECTIVE_GATHERV, COLLECTIVE_GATHER },
+		                                    { COLLECTIVE_SCATTERV, COLLECTIVE_SCATTER } };
+
+	(void)state;
+	for (int i = 0; i < 4; i++)
+		for (int n = 2; n <= MOST; n++)
+			for (uint64_t block = 4; block <= 1 << 20; block *= 2)
+				assert_string_equal(chosen_on_node(pairs[i][0], n, block),
+				                    chosen_on_node(pairs[i][1], n, block));
+}
+
 enum { NODES = 10 };
 
 /* An allgatherv of ten nodes of a rank each. */
@@ -239,6 +290,7 @@ int main(void)
 		cmocka_unit_test(rates_choose_the_device),
 		cmocka_unit_test(a_long_scan_stays_on_the_device),
 		cmocka_unit_test(a_long_block_goes_round),
+		cmocka_unit_test(equal_blocks_of_v_forms_go_as_the_plain_ones),
 		cmocka_unit_test(costs_are_read),
 		cmocka_unit_test(mistakes_have_a_line_and_a_word),
 	};
