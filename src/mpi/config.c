@@ -55,7 +55,7 @@ int64_t mpi_deadline_ms(const choir_comm_config *config)
 
 choir_status mpi_refuse(choir_status st, const choir_comm_config *config)
 {
-	if (config->transport != NULL)
+	if (config->transport != NULL && config->transport->ops->destroy != NULL)
 		config->transport->ops->destroy(config->transport);
 	return st;
 }

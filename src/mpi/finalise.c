@@ -124,11 +124,13 @@ static bool pass_barrier(int64_t deadline_ms, bool progress)
 	return true;
 }
 
+/* LEAST_MS: where the last process came at the deadline the others wait for it all the same, as it does for them. */
 static int64_t left_of(int64_t deadline_ms, int64_t start)
 {
-	int64_t past = mpi_now_ms() - start;
+	enum { LEAST_MS = 1000 };
+	int64_t left = deadline_ms - (mpi_now_ms() - start);
 
-	return past < deadline_ms ? deadline_ms - past : 0;
+	return left > LEAST_MS ? left : LEAST_MS;
 }
 
 enum finalise_met finalise_meet(int64_t deadline_ms, void (*stop)(void))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Note [MPI transport].  No call waits: a send is MPI_Isend, an arrival is MPI_Improbe and MPI_Imrecv into memory of
  * the library, and each request is looked at until it is complete.  Up to ARRIVALS messages are received at once, so
- * that a large one does not delay small ones of other peers, and up to MOST_ARRIVALS where none is complete: those of a
- * peer that has stopped never are.  The messages of one peer are delivered in the order in which they were matched.  A
+ * that a large one does not delay small ones of other peers, and more where none is complete: those of a peer that
+ * has stopped never are.  The messages of one peer are delivered in the order in which they were matched.  A
  * send's request is MPI's handle, stored in a pointer.
  *
  * Over TCP most calls of MPI look at the network first, a system call, also MPI_Test of a request that is complete, as
@@ -26,14 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-	ARRIVALS = 16,
-	MOST_ARRIVALS = 128,
-	TAG = 1,
-	MESSAGE_BYTES = 16 * 1024,
-	LONG_MESSAGE_BYTES = 64 * 1024,
-	SHORT_BYTES = 8 * 1024
-};
+enum { ARRIVALS = 16, TAG = 1, MESSAGE_BYTES = 16 * 1024, LONG_MESSAGE_BYTES = 64 * 1024, SHORT_BYTES = 8 * 1024 };
 
 _Static_assert(sizeof(MPI_Request) <= sizeof(void *), "a request handle fits into a pointer");
 
@@ -52,8 +45,8 @@ struct mpi_transport {
 	struct mpi_link *link;
 	bool stopped;
 	bool by_ucx;
-	struct arrival arrivals[MOST_ARRIVALS]; /* in the order of matching */
-	int n_arrivals;
+	struct arrival *arrivals; /* in the order of matching */
+	int n_arrivals, room;
 	struct buffers buffers;
 };
 
@@ -226,9 +219,23 @@ static bool is_enough(const struct mpi_transport *me)
 	return find_complete(me) >= 0 && me->arrivals[me->n_arrivals - 1].bytes < SHORT_BYTES;
 }
 
-static bool has_room(const struct mpi_transport *me)
+/* False without memory too: the next look tries again. */
+static bool has_room(struct mpi_transport *me)
 {
-	return me->n_arrivals < ARRIVALS || (me->n_arrivals < MOST_ARRIVALS && find_complete(me) < 0);
+	struct arrival *more;
+
+	if (me->n_arrivals < ARRIVALS)
+		return true;
+	if (find_complete(me) >= 0)
+		return false;
+	if (me->n_arrivals < me->room)
+		return true;
+	more = realloc(me->arrivals, 2 * (size_t)me->room * sizeof *more);
+	if (more == NULL)
+		return false;
+	me->arrivals = more;
+	me->room *= 2;
+	return true;
 }
 
 /* Until one can be delivered and the last is short, or no more can be matched. */
@@ -236,8 +243,12 @@ static choir_status look_for_arrivals(struct mpi_transport *me)
 {
 	int found = 1;
 
-	for (int i = 0; i < me->n_arrivals; i++)
-		TRY(test_arrival(me, &me->arrivals[i]));
+	for (int i = 0; i < me->n_arrivals; i++) {
+		choir_status st = test_arrival(me, &me->arrivals[i]);
+
+		if (st != CHOIR_SUCCESS && st != CHOIR_NO_MEMORY)
+			return st;
+	}
 	while (found && has_room(me) && !is_enough(me)) {
 		TRY(match_next(me, &found));
 		if (found)
@@ -274,11 +285,11 @@ static choir_status mpi_poll(choir_transport *transport, choir_message *message_
 	TRY(enter(me));
 	st = look_for_arrivals(me);
 	mpi_leave();
-	if (st == CHOIR_SUCCESS)
+	if (st == CHOIR_SUCCESS || st == CHOIR_NO_MEMORY)
 		*arrived_p = take_arrival(me, message_p);
-	else if (st != CHOIR_NO_MEMORY)
+	else
 		atomic_store(&me->link->failed, true);
-	return st;
+	return *arrived_p ? CHOIR_SUCCESS : st;
 }
 
 static void mpi_give(choir_transport *transport, choir_message *message)
@@ -326,6 +337,7 @@ static void mpi_destroy(choir_transport *transport)
 	}
 	buffers_fini(&me->buffers);
 	mpi_link_release(me->link);
+	free(me->arrivals);
 	free(me);
 }
 
@@ -352,8 +364,13 @@ choir_status mpi_transport_over(struct mpi_link *link, choir_transport **out_p)
 		    "a transport over MPI needs MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE, MPI runs with %s",
 		    mpi_level_name(mpi_level()));
 	me = calloc(1, sizeof *me);
-	if (me == NULL)
+	if (me != NULL)
+		me->arrivals = malloc(ARRIVALS * sizeof *me->arrivals);
+	if (me == NULL || me->arrivals == NULL) {
+		free(me);
 		return choir_transport_error(CHOIR_NO_MEMORY, "no memory for an MPI transport");
+	}
+	me->room = ARRIVALS;
 	me->ops = mpi_ops;
 	me->by_ucx = mpi_uses_ucx();
 	if (eager_is_long())

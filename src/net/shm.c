@@ -115,17 +115,22 @@ static choir_status shm_poll(choir_transport *transport, choir_message *message_
 {
 	struct shm *me = shm_self(transport);
 	int n = transport->size, src = me->next_source;
+	bool without = false;
 
 	*arrived_p = 0;
 	if (me->stopped)
 		return shm_stopped();
 	for (int i = 0; i < n && !*arrived_p; i++) {
-		TRY(pull(me, src, message_p, arrived_p));
+		choir_status st = pull(me, src, message_p, arrived_p);
+
+		if (st != CHOIR_SUCCESS && st != CHOIR_NO_MEMORY)
+			return st;
+		without |= st == CHOIR_NO_MEMORY; /* others may need none */
 		src = src + 1 < n ? src + 1 : 0;
 	}
 	if (*arrived_p)
 		me->next_source = src;
-	return CHOIR_SUCCESS;
+	return without && !*arrived_p ? CHOIR_NO_MEMORY : CHOIR_SUCCESS;
 }
 
 static void shm_give(choir_transport *transport, choir_message *message)

@@ -247,7 +247,7 @@ int case_late(void)
 
 /* --- a peer that has stopped --- */
 
-enum { LONG = 64000, MANY = 40 };
+enum { LONG = 64000, MANY = 150 };
 
 static bool is_stopped(int pid)
 {
