@@ -53,7 +53,8 @@ CHOIR_API choir_status choir_comm_create_world(int n_local, choir_device *const 
  * on all of them, as where a process has initialised MPI otherwise.  MPI is started on a thread of the library, so
  * PMI_FD, PMI_RANK and PMI_SIZE are in the environment meanwhile, and of two processes UCX_RNDV_THRESH if neither has
  * it, so that messages of 64 KB need no rendezvous: let no other thread read or write the environment then.  Blocks, at
- * most config's deadline.  After TIMEOUT or TRANSPORT MPI cannot be used in this process.  At the end call
+ * most config's deadline.  UNSUPPORTED also where MPI took another launcher than this one.  After that, TIMEOUT or
+ * TRANSPORT MPI cannot be used in this process.  At the end call
  * choir_finalize_world, and never MPI_Finalize.  The errors of choir_comm_create_mpi. */
 CHOIR_API choir_status choir_comm_create_gather(const choir_bootstrap *bootstrap, int n_local,
                                                 choir_device *const *devices, const choir_comm_config *config,

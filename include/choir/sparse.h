@@ -35,7 +35,7 @@ typedef choir_status (*choir_sparse_completion_fn)(void *fn_ctx, choir_buffer in
                                                    choir_dtype val_dtype);
 
 /* Provides both result buffers: choir calls it once; they are filled when the event completes.  choir_none() for a
- * nonzero count is an error. */
+ * nonzero count is an error, and so are buffers that overlap. */
 typedef choir_status (*choir_sparse_alloc_fn)(void *fn_ctx, size_t ind_count, choir_dtype ind_dtype, size_t val_count,
                                               choir_dtype val_dtype, choir_buffer *out_ind, choir_buffer *out_val);
 
@@ -82,8 +82,8 @@ CHOIR_API choir_status choir_sparse_allreduce_init(choir_comm *comm, choir_buffe
                                                    choir_op op, const choir_sparse_attr *attr, const choir_call *call,
                                                    choir_request **request_p);
 
-/* choir_sparse_fetch: copies the result of an event that ended with CAPACITY into larger buffers; counts as above.
- * Blocks for the copy.  The result is kept until the event's last reference is released. */
+/* choir_sparse_fetch: copies the result of an event that ended with CAPACITY into larger buffers, which must not
+ * overlap; counts as above.  Blocks for the copy.  The result is kept until the event's last reference is released. */
 CHOIR_API choir_status choir_sparse_fetch(choir_event *event, choir_buffer recv_ind, size_t *recv_ind_count,
                                           choir_buffer recv_val, size_t *recv_val_count);
 

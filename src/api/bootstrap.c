@@ -266,7 +266,7 @@ void bootstrap_end(struct bootstrap *b)
 	arena_release(b->ring_arena);
 	for (int i = 0; b->messengers != NULL && i < b->join->n_local; i++)
 		messenger_release(b->messengers[i]);
-	if (given != NULL && !b->transport_used)
+	if (given != NULL && !b->transport_used && given->ops->destroy != NULL)
 		given->ops->destroy(given);
 	layout_free(&b->layout);
 	free(b->processes);

@@ -43,7 +43,8 @@ static choir_status refuse(choir_status st, const choir_comm_config *config)
 {
 	const size_t end = offsetof(choir_comm_config, transport) + sizeof config->transport;
 
-	if (config != NULL && config->struct_size >= end && config->transport != NULL)
+	if (config != NULL && config->struct_size >= end && config->transport != NULL &&
+	    config->transport->ops->destroy != NULL)
 		config->transport->ops->destroy(config->transport);
 	return st;
 }

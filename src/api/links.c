@@ -142,7 +142,7 @@ static choir_status check_ops(const char *call, const choir_transport_ops *ops)
 		                 "sizeof(choir_transport_ops))",
 		                 call, ops->struct_size, least, sizeof *ops);
 	if (ops->name == NULL || ops->send == NULL || ops->test == NULL || ops->poll == NULL || ops->give == NULL ||
-	    ops->abort == NULL)
+	    ops->abort == NULL || ops->destroy == NULL)
 		return error_set(CHOIR_ARGUMENT, "%s: transport->ops lacks its name or one of its first six calls",
 		                 call);
 	return CHOIR_SUCCESS;

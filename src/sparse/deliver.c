@@ -71,9 +71,6 @@ static choir_status deliver_alloc(struct sparse *sparse, struct script_turn *tur
 
 static choir_status check_allocated(struct sparse *sparse)
 {
-	int64_t distance;
-	bool same;
-
 	TRY(callback_outcome(sparse, "alloc_fn"));
 	if (sparse->count > 0 && (sparse->to_ind.base == NULL || sparse->to_val.base == NULL))
 		return error_set(CHOIR_ARGUMENT, "sparse_allreduce: alloc_fn gave no memory for %s",
@@ -82,8 +79,8 @@ static choir_status check_allocated(struct sparse *sparse)
 	              sparse->ind_bytes));
 	TRY(dev_range(sparse->env.device, "alloc_fn's values", sparse->to_val, val_bytes(sparse),
 	              choir_dtype_bytes(sparse->call.val_dtype)));
-	return dev_overlap(sparse->to_ind, sparse->count * sparse->ind_bytes, sparse->to_val, val_bytes(sparse), &same,
-	                   &distance)
+	return dev_overlap(sparse->to_ind, sparse->count * sparse->ind_bytes, sparse->to_val, val_bytes(sparse), NULL,
+	                   NULL)
 	           ? error_set(CHOIR_ARGUMENT, "sparse_allreduce: alloc_fn's indices and values overlap")
 	           : CHOIR_SUCCESS;
 }

@@ -88,8 +88,6 @@ choir_status sparse_result_fetch(struct sparse_result *result, choir_buffer recv
                                  choir_buffer recv_val, size_t *val_count)
 {
 	uint64_t vals = result->count * result->width, ind_capacity, val_capacity;
-	int64_t distance;
-	bool same;
 
 	if (ind_count == NULL || val_count == NULL)
 		return error_set(CHOIR_ARGUMENT, "%s is NULL", ind_count == NULL ? "recv_ind_count" : "recv_val_count");
@@ -103,7 +101,7 @@ choir_status sparse_result_fetch(struct sparse_result *result, choir_buffer recv
 	TRY(dev_range(result->device, "recv_val", recv_val, vals * choir_dtype_bytes(result->val_dtype),
 	              choir_dtype_bytes(result->val_dtype)));
 	if (dev_overlap(recv_ind, result->count * choir_dtype_bytes(result->ind_dtype), recv_val,
-	                vals * choir_dtype_bytes(result->val_dtype), &same, &distance))
+	                vals * choir_dtype_bytes(result->val_dtype), NULL, NULL))
 		return error_set(CHOIR_ARGUMENT, "recv_ind and recv_val overlap");
 	TRY(copy_out(result, recv_ind, result->ind_dtype, result->count, result->ind.ptr));
 	return copy_out(result, recv_val, result->val_dtype, vals, result->val.ptr);

@@ -129,8 +129,7 @@ choir_status topk_select_top(struct topk_run *run, struct script_turn *turn)
 	return run->on->accumulate_top(run, run->k, take_top);
 }
 
-/* Is an exact selection due?  A threshold that is NaN, infinite or unknown is none, nor is 0, which so many elements
- * have reached as were not 0. */
+/* Is an exact selection due?  A threshold that is NaN, infinite or unknown is none. */
 static bool is_exact(const struct topk_run *run)
 {
 	double local = run->tracking.local;
@@ -144,6 +143,7 @@ static choir_status take_above(struct topk_run *run, struct script_turn *turn)
 	return select_above(run, run->threshold);
 }
 
+/* A threshold of 0 says no more than that less than k elements were not 0. */
 choir_status topk_select_reuse(struct topk_run *run, struct script_turn *turn)
 {
 	if (is_exact(run) || run->tracking.local == 0)
