@@ -166,6 +166,7 @@ static json_t *several_of(double first, double second, double at_once, double ea
 		struct result one = row(i < 2 ? "allreduce" : "tensors", 4000, us[i]);
 
 		one.among_all = i < 2;
+		one.chosen = i == 1;
 		one.tensors = i < 2 ? 0 : 9;
 		snprintf(one.algorithm, sizeof one.algorithm, "%s", names[i]);
 		results_add(&results, &one);
@@ -179,17 +180,26 @@ static json_t *several_of(double first, double second, double at_once, double ea
 static void algorithms_are_told_apart(void **state)
 {
 	json_t *old_run = several_of(10, 20, 30, 100), *same = several_of(10, 20, 30, 100),
-	       *slow = several_of(10, 30, 30, 200);
+	       *slow = several_of(10, 30, 30, 200), *plain = several_of(20, 0, 0, 0);
 	FILE *quiet = fopen("/dev/null", "w");
 
 	(void)state;
 	assert_non_null(quiet);
 	assert_int_equal(compare_runs(old_run, same, 0.05, quiet), 0);
 	assert_int_equal(compare_runs(old_run, slow, 0.05, quiet), 2);
+	/* Against a run of the rules alone: their row. */
+	json_object_del(json_array_get(json_object_get(plain, "results"), 0), "chosen");
+	while (json_array_size(json_object_get(plain, "results")) > 1)
+		json_array_remove(json_object_get(plain, "results"), 1);
+	assert_int_equal(compare_runs(old_run, plain, 0.05, quiet), 0);
+	assert_int_equal(compare_runs(slow, plain, 0.05, quiet), 0);
+	assert_int_equal(compare_runs(plain, old_run, 0.05, quiet), 0);
+	assert_int_equal(compare_runs(plain, slow, 0.05, quiet), 1);
 	fclose(quiet);
 	json_decref(old_run);
 	json_decref(same);
 	json_decref(slow);
+	json_decref(plain);
 }
 
 static void add_at(struct results *results, const char *algorithm, double density, double us, bool chosen)

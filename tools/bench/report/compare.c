@@ -29,7 +29,7 @@ static bool is_of_several(const json_t *row)
 	return found;
 }
 
-/* What makes two rows the same work.  Not the algorithm, where each run has one row of the call: a better choice is
+/* What makes two rows the same work.  Not the algorithm, where one run has one row of the call: a better choice is
  * what one hopes to see.  Sparse rows, kernels and topk can move the same bytes and be other work. */
 static bool same_work(const json_t *a, const json_t *b)
 {
@@ -43,6 +43,8 @@ static bool same_work(const json_t *a, const json_t *b)
 
 	if (is_of_several(a) && is_of_several(b))
 		same = same && same_in(a, b, algorithm, 1);
+	else if (is_of_several(a) || is_of_several(b)) /* against a run by the rules alone: what they take */
+		same = same && json_is_true(json_object_get(is_of_several(a) ? a : b, "chosen"));
 
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
 		same = same && same_in(json_object_get(a, kinds[i]), json_object_get(b, kinds[i]), inner,
