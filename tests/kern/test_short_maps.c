@@ -51,7 +51,7 @@ static uint64_t border_of(int64_t map, int64_t copy)
 static void test_borders(void **state)
 {
 	(void)state;
-	assert_int_equal(border_of(30000, 50000), 65536); /* a read and a write against two maps, at every size */
+	assert_int_equal(border_of(30000, 50000), 1 << 20); /* a read and a write against two maps, at every size */
 	assert_int_equal(border_of(20000, 50000), 0);
 	assert_int_equal(border_of(2000000, 50000), 64); /* no try begins after 3 ms of them */
 }
