@@ -5,8 +5,7 @@
 
 #include "api/bootstrap.h"
 
-/* comm_fill: the zeroed comm of a local rank, from what the processes gathered.  After a failure it must be discarded.
- */
+/* comm_fill: the zeroed comm of a local rank, from what the processes gathered.  After a failure: comm_discard. */
 choir_status comm_fill(struct bootstrap *bootstrap, int local, struct choir_comm *comm);
 
 /* comm_make_family: of n comms that this process has made together. */

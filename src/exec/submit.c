@@ -123,8 +123,7 @@ void submit_held(struct run *parts)
 	pthread_mutex_unlock(&submission->lock);
 }
 
-/* The call ends before it has begun.  The parts were counted as unfinished, and choir_comm_destroy may wait for them.
- */
+/* The call ends before it has begun.  Its parts count as unfinished, and choir_comm_destroy may wait for them. */
 static choir_status take_back(struct run *const *parts, size_t n, choir_status st)
 {
 	struct choir_comm *comm = parts[0]->comm;

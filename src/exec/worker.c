@@ -97,15 +97,15 @@ bool worker_take(enum worker_kind kind, void (*work)(void *), void *arg)
 bool worker_withdraw(enum worker_kind kind, void (*work)(void *), void *arg)
 {
 	struct worker *worker = &workers[kind];
-	struct job *found = NULL, *before = NULL;
+	struct job **at = &worker->first, *found, *before = NULL;
 
 	pthread_mutex_lock(&worker->lock);
-	for (found = worker->first; found != NULL && (found->work != work || found->arg != arg); found = found->next)
+	while ((found = *at) != NULL && (found->work != work || found->arg != arg)) {
 		before = found;
-	if (found != NULL && before == NULL)
-		worker->first = found->next;
-	else if (found != NULL)
-		before->next = found->next;
+		at = &found->next;
+	}
+	if (found != NULL)
+		*at = found->next;
 	if (found != NULL && worker->last == found)
 		worker->last = before;
 	pthread_mutex_unlock(&worker->lock);

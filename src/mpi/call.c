@@ -146,6 +146,16 @@ choir_status mpi_error(const char *call, int rc)
 	return choir_transport_error(CHOIR_TRANSPORT, "%s: %s: %s", call, text, cause);
 }
 
+choir_status mpi_said(const char *call, choir_status st)
+{
+	char text[512] = "";
+
+	if (st == CHOIR_SUCCESS)
+		return st;
+	strncpy(text, choir_last_error(), sizeof text - 1);
+	return choir_transport_error(st, "%s: %s", call, text);
+}
+
 choir_status mpi_gone(const char *who)
 {
 	return choir_transport_error(CHOIR_ABORTED, "%s: MPI was finalised before the comm was destroyed", who);

@@ -56,6 +56,9 @@ bool mpi_uses_ucx(void);
 /* mpi_error: TRANSPORT, with MPI's text for rc; of MPICH's lines the first and the last. */
 choir_status mpi_error(const char *call, int rc);
 
+/* mpi_said: puts the call before this thread's last error; returns st.  SUCCESS: does nothing. */
+choir_status mpi_said(const char *call, choir_status st);
+
 /* mpi_gone: ABORTED, with the sentence that MPI is finalised. */
 choir_status mpi_gone(const char *who);
 

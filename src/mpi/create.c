@@ -90,17 +90,6 @@ static choir_status begin_call(const char *call, MPI_Comm parent, int n_local, c
 	return check_parent(call, parent);
 }
 
-/* Puts the call before the sentence of a failure. */
-static choir_status said(const char *call, choir_status st)
-{
-	char text[512] = "";
-
-	if (st == CHOIR_SUCCESS)
-		return st;
-	strncpy(text, choir_last_error(), sizeof text - 1);
-	return choir_transport_error(st, "%s: %s", call, text);
-}
-
 choir_status mpi_create(const char *call, MPI_Comm parent, int n_local, choir_device *const *devices,
                         const choir_comm_config *config, choir_comm **comms_out)
 {
@@ -109,7 +98,7 @@ choir_status mpi_create(const char *call, MPI_Comm parent, int n_local, choir_de
 	choir_status st = begin_call(call, parent, n_local, devices, config, comms_out);
 
 	if (st == CHOIR_SUCCESS)
-		st = said(call, mpi_link_create(parent, mpi_deadline_ms(&copy), &link));
+		st = mpi_said(call, mpi_link_create(parent, mpi_deadline_ms(&copy), &link));
 	if (st != CHOIR_SUCCESS)
 		return mpi_refuse(st, &copy);
 	st = create_over(call, link, n_local, devices, &copy, comms_out);
@@ -205,7 +194,7 @@ choir_status choir_comm_create_mpi_start(MPI_Comm parent, int n_local, choir_dev
 	if (st == CHOIR_SUCCESS)
 		st = check_parent(call, parent);
 	if (st == CHOIR_SUCCESS)
-		st = said(call, mpi_link_begin(parent, &link));
+		st = mpi_said(call, mpi_link_begin(parent, &link));
 	if (st != CHOIR_SUCCESS)
 		return mpi_refuse(st, &copy);
 	return start_over(link, n_local, devices, &copy, comms_out, event_p);

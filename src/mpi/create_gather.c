@@ -35,7 +35,6 @@ choir_status choir_comm_create_gather(const choir_bootstrap *bootstrap, int n_lo
 {
 	choir_comm_config copy;
 	choir_bootstrap read;
-	char text[512] = "";
 	choir_status st;
 
 	copy = mpi_copy_config(config);
@@ -44,13 +43,9 @@ choir_status choir_comm_create_gather(const choir_bootstrap *bootstrap, int n_lo
 		st = mpi_check_process("choir_comm_create_gather");
 	if (st == CHOIR_SUCCESS)
 		st = read_bootstrap(bootstrap, &read);
-	if (st == CHOIR_SUCCESS) {
-		st = mpi_start(&read, mpi_deadline_ms(&copy));
-		if (st == CHOIR_SUCCESS)
-			return mpi_create("choir_comm_create_gather", MPI_COMM_WORLD, n_local, devices, &copy,
-			                  comms_out);
-		strncpy(text, choir_last_error(), sizeof text - 1);
-		st = choir_transport_error(st, "choir_comm_create_gather: %s", text);
-	}
-	return mpi_refuse(st, &copy);
+	if (st == CHOIR_SUCCESS)
+		st = mpi_said("choir_comm_create_gather", mpi_start(&read, mpi_deadline_ms(&copy)));
+	if (st != CHOIR_SUCCESS)
+		return mpi_refuse(st, &copy);
+	return mpi_create("choir_comm_create_gather", MPI_COMM_WORLD, n_local, devices, &copy, comms_out);
 }

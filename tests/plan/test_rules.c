@@ -11,26 +11,35 @@
 
 #include <cmocka.h>
 
-/* What three ranks of a node choose, for an allreduce unless in says otherwise; in: what is not the same for all. */
-static const char *chosen_of(const struct rules *rules, struct algo_in in)
+enum { MOST = 16 };
+
+/* What n ranks of a node choose; in: what is not the same for all. */
+static const char *chosen_by(const struct rules *rules, int n, struct algo_in in)
 {
-	static const int node_of[] = { 0, 0, 0 }, local_rank_of[] = { 0, 1, 2 }, node_size[] = { 3 },
-			 node_first[] = { 0, 3 }, ranks[] = { 0, 1, 2 };
-	const struct layout layout = { .n = 3,
+	int node_of[MOST] = { 0 }, ranks[MOST], node_size[] = { n }, node_first[] = { 0, n };
+	const struct layout layout = { .n = n,
 		                       .n_nodes = 1,
 		                       .node_of = node_of,
-		                       .local_rank_of = local_rank_of,
+		                       .local_rank_of = ranks,
 		                       .node_size = node_size,
 		                       .node_first = node_first,
 		                       .node_ranks = ranks,
-		                       .min_node_size = 3,
-		                       .max_node_size = 3 };
+		                       .min_node_size = n,
+		                       .max_node_size = n };
 
+	for (int r = 0; r < n; r++)
+		ranks[r] = r;
 	in.layout = &layout;
 	in.elem_bytes = 4;
 	in.slot_bytes = 1 << 20;
 	in.message_bytes = 1 << 16;
 	return rules_choose(rules, &in)->name;
+}
+
+/* Three ranks, for an allreduce unless in says otherwise. */
+static const char *chosen_of(const struct rules *rules, struct algo_in in)
+{
+	return chosen_by(rules, 3, in);
 }
 
 static const char *chosen(const struct rules *rules, uint64_t bytes, bool shared)
@@ -102,40 +111,22 @@ static void a_long_scan_stays_on_the_device(void **state)
 	assert_string_equal(chosen_of(&none, in), "device");
 }
 
-enum { MOST = 16 };
-
-/* What n ranks of a node that share memory choose for blocks of so many bytes. */
-static const char *chosen_on_node(enum collective collective, int n, uint64_t block)
+/* What n ranks that share memory choose for blocks of so many bytes. */
+static const char *chosen_for_blocks(enum collective collective, int n, uint64_t block)
 {
 	static const struct rules none;
-	int node_of[MOST] = { 0 }, ranks[MOST], node_size[] = { n }, node_first[] = { 0, n };
-	uint64_t blocks[MOST];
-	struct layout layout = { .n = n,
-		                 .n_nodes = 1,
-		                 .node_of = node_of,
-		                 .local_rank_of = ranks,
-		                 .node_size = node_size,
-		                 .node_first = node_first,
-		                 .node_ranks = ranks,
-		                 .min_node_size = n,
-		                 .max_node_size = n };
 	bool uneven = collective_has(collective, TRAIT_UNEVEN);
-	struct algo_in in = { .layout = &layout,
-		              .collective = collective,
-		              .elem_bytes = 4,
-		              .bytes = uneven ? block * (uint64_t)n : block,
-		              .block_bytes = uneven ? blocks : NULL,
-		              .slot_bytes = 1 << 20,
-		              .message_bytes = 1 << 16,
-		              .send_direct = true,
-		              .recv_direct = true,
-		              .shared = true };
+	uint64_t blocks[MOST];
 
-	for (int r = 0; r < n; r++) {
-		ranks[r] = r;
+	for (int r = 0; r < n; r++)
 		blocks[r] = block;
-	}
-	return rules_choose(&none, &in)->name;
+	return chosen_by(&none, n,
+	                 (struct algo_in){ .collective = collective,
+	                                   .bytes = uneven ? block * (uint64_t)n : block,
+	                                   .block_bytes = uneven ? blocks : NULL,
+	                                   .send_direct = true,
+	                                   .recv_direct = true,
+	                                   .shared = true });
 }
 
 static void equal_blocks_of_v_forms_go_as_the_plain_ones(void **state)
@@ -149,8 +140,8 @@ static void equal_blocks_of_v_forms_go_as_the_plain_ones(void **state)
 	for (int i = 0; i < 4; i++)
 		for (int n = 2; n <= MOST; n++)
 			for (uint64_t block = 4; block <= 1 << 20; block *= 2)
-				assert_string_equal(chosen_on_node(pairs[i][0], n, block),
-				                    chosen_on_node(pairs[i][1], n, block));
+				assert_string_equal(chosen_for_blocks(pairs[i][0], n, block),
+				                    chosen_for_blocks(pairs[i][1], n, block));
 }
 
 enum { NODES = 10 };

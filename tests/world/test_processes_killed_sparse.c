@@ -68,6 +68,18 @@ static void create_coalescing_on(const char *where, const struct rank *me, choir
 	processes_create(me, 1, 0, 30000, comm);
 }
 
+/* All ranks but 0 look at what that one lends when its process has ended, or so much later. */
+static void look_late(const struct rank *me, int while_ms)
+{
+	int64_t process = process_id(), processes[RANKS_MOST];
+
+	meeting_gather(me->meeting, me->rank, &process, sizeof process, processes);
+	if (me->rank == 0)
+		return;
+	late.process = processes[0];
+	late.while_ms = while_ms;
+}
+
 /* The result of sum_sparse, which every rank calls. */
 static bool sparse_result_is_right(const int32_t *ind, const float *val, int n)
 {
@@ -80,14 +92,9 @@ static void killed_sparse(const struct rank *me, int way)
 	int32_t ind[8];
 	float val[8];
 	choir_comm *comm;
-	int64_t process = process_id(), processes[RANKS_MOST];
 
 	create_coalescing_on("host", me, &comm);
-	meeting_gather(me->meeting, me->rank, &process, sizeof process, processes);
-	if (me->rank != 0) {
-		late.process = processes[0];
-		late.while_ms = way == 0 ? 20000 : 2000; /* the way of split looks first: it cannot wait for the end */
-	}
+	look_late(me, way == 0 ? 20000 : 2000); /* the way of split looks first: it cannot wait for the end */
 	MUST(sum_sparse(comm, shared_ways[way], me->rank == 0 ? die : NULL, ind, val) == CHOIR_PEER_DEAD);
 	MUST(says(choir_last_error(), "rank 0 is dead|sparse_allreduce"));
 	MUST(choir_barrier(comm, NULL, NULL) == CHOIR_PEER_DEAD);
@@ -118,14 +125,9 @@ static void leaves_early_sparse(const struct rank *me, int way)
 	int32_t ind[8];
 	float val[8];
 	choir_comm *comm;
-	int64_t process = process_id(), processes[RANKS_MOST];
 
 	create_coalescing_on("host", me, &comm);
-	meeting_gather(me->meeting, me->rank, &process, sizeof process, processes);
-	if (me->rank != 0) {
-		late.process = processes[0];
-		late.while_ms = 200;
-	}
+	look_late(me, 200);
 	MUST(sum_sparse(comm, shared_ways[way], NULL, ind, val) == CHOIR_SUCCESS);
 	MUST(sparse_result_is_right(ind, val, me->n));
 	MUST(choir_comm_destroy(comm) == CHOIR_SUCCESS);
