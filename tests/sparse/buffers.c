@@ -2,6 +2,7 @@
 #include "sparse/buffers.h"
 
 #include "dev/device_impl.h"
+#include "read_mem.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -100,9 +101,7 @@ void buffer_read(choir_buffer buffer, void *to, size_t bytes)
 	if (bytes == 0)
 		return;
 	if (buffer.kind == CHOIR_BUFFER_MEM)
-		assert_int_equal(clEnqueueReadBuffer(dev_queue(device), buffer.base, CL_TRUE, buffer.offset_bytes,
-		                                     bytes, to, 0, NULL, NULL),
-		                 CL_SUCCESS);
+		assert_int_equal(read_mem(dev_queue(device), buffer.base, buffer.offset_bytes, bytes, to), CL_SUCCESS);
 	else
 		copy(buffer.kind, to, (unsigned char *)buffer.base + buffer.offset_bytes, bytes);
 }

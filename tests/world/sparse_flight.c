@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "world/sparse_flight.h"
 
+#include "read_mem.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -117,12 +119,13 @@ static void check_result(struct sparse_flight *s, const void *ind, size_t ind_co
 		check(s, reference_same(t->val_dtype, val, t->want.val, t->want.count * t->width, &at), "wrong value");
 }
 
+/* All ranks' threads share the queue. */
 static void pull(choir_buffer from, void *to, size_t bytes, struct sparse_flight *s)
 {
 	if (bytes == 0)
 		return;
 	if (from.kind == CHOIR_BUFFER_MEM)
-		clEnqueueReadBuffer(s->send_ind.queue, from.base, CL_TRUE, from.offset_bytes, bytes, to, 0, NULL, NULL);
+		check(s, read_mem(s->send_ind.queue, from.base, from.offset_bytes, bytes, to) == CL_SUCCESS, "no read");
 	else
 		memcpy(to, (unsigned char *)from.base + from.offset_bytes, bytes);
 }
