@@ -103,6 +103,12 @@ struct algorithm {
 extern const struct algorithm algorithms[];
 extern const size_t n_algorithms;
 
+/* Of more ranks no device reduces its own block: more bytes would cross the bus than where the host reduces. */
+enum { OWN_BLOCK_RANKS = 3 };
+
+/* Reductions of a rank's own block that a plan has under way at a time: exec has room for so many. */
+enum { OWN_BLOCK_TURNS = 3 };
+
 /* algo_unfit: NULL if the algorithm can do this call in the order that it asks for, else the reason, a constant text.
  * algo_disorder: the part of algo_unfit about the order. */
 const char *algo_unfit(const struct algorithm *algorithm, const struct algo_in *in);

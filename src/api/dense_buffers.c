@@ -91,9 +91,6 @@ static void take_shadows(const struct dense *d, struct bound *bound)
 	bound->recv_shadow = receives;
 }
 
-/* With more ranks more bytes would cross the bus than where the host reduces. */
-enum { OWN_BLOCK_RANKS = 3 };
-
 /* No kernel writes memory of a root that another queue accesses in this call. */
 static bool lie_apart(const struct dense *d)
 {

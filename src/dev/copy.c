@@ -3,8 +3,6 @@
  * GPU has a copy engine for each direction, and one in-order queue would let only one of them work. */
 #include "dev/device_impl.h"
 
-enum { READS, WRITES };
-
 static choir_status check_copy(const char *what, const struct dev_access *access, uint64_t off, uint64_t bytes)
 {
 	if (access->direct || (access->mem == NULL && access->usm == NULL && access->svm == NULL))
@@ -165,7 +163,7 @@ choir_status dev_stage_read(choir_device *device, const struct dev_access *acces
 {
 	cl_command_queue queue;
 
-	TRY(copy_queue(device, access, READS, &queue));
+	TRY(copy_queue(device, access, COPY_READS, &queue));
 	TRY(read_on(device, queue, CL_FALSE, access, off, to, bytes, event_p));
 	clFlush(queue);
 	return CHOIR_SUCCESS;
@@ -176,7 +174,7 @@ choir_status dev_stage_write(choir_device *device, const struct dev_access *acce
 {
 	cl_command_queue queue;
 
-	TRY(copy_queue(device, access, WRITES, &queue));
+	TRY(copy_queue(device, access, COPY_WRITES, &queue));
 	TRY(write_on(device, queue, CL_FALSE, access, off, from, bytes, event_p));
 	clFlush(queue);
 	return CHOIR_SUCCESS;
@@ -206,7 +204,7 @@ choir_status dev_stage_read_now(choir_device *device, const struct dev_access *a
 	cl_command_queue queue;
 	cl_event event;
 
-	TRY(copy_queue(device, access, READS, &queue));
+	TRY(copy_queue(device, access, COPY_READS, &queue));
 	TRY(read_on(device, queue, CL_TRUE, access, off, to, bytes, &event));
 	return ended(&event);
 }
@@ -219,7 +217,7 @@ choir_status dev_stage_write_now(choir_device *device, const struct dev_access *
 	cl_command_queue queue;
 	cl_event event;
 
-	TRY(copy_queue(device, access, dev_is_cpu(device) ? READS : WRITES, &queue));
+	TRY(copy_queue(device, access, dev_is_cpu(device) ? COPY_READS : COPY_WRITES, &queue));
 	TRY(write_on(device, queue, blocks, access, off, from, bytes, &event));
 	return blocks ? ended(&event) : dev_wait(&event);
 }

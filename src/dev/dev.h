@@ -152,9 +152,13 @@ choir_status dev_wait(cl_event *event_p);
  * or was not over by then. */
 bool dev_ends_by(const choir_device *device, cl_event event, int64_t until_ns);
 
-/* dev_drain: after a failure: blocks until all commands of dev_queue are over, also those that no event tells of.
- * Leaves the thread's last error alone. */
+/* dev_drain: after a failure: blocks until all commands of dev_queue are over, and writes of dev_stage_write, also
+ * those that no event tells of.  Leaves the thread's last error alone. */
 void dev_drain(choir_device *device);
+
+/* dev_queue_after: what is enqueued on dev_queue from now on starts after the event, of another queue, which was
+ * flushed.  Releases the event and sets it NULL. */
+choir_status dev_queue_after(choir_device *device, cl_event *event_p);
 
 /* dev_marker: an event for all that was enqueued on the caller's queue so far, flushed. */
 choir_status dev_marker(cl_command_queue queue, cl_event *event_p);

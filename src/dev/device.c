@@ -209,7 +209,7 @@ void choir_device_destroy(choir_device *device)
 		return;
 	if (!program_cache_fini(&device->programs))
 		return;
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < COPY_QUEUES; i++)
 		queue_destroy(atomic_load(&device->copies[i]));
 	queue_destroy(device->queue);
 	buffers_free(device);

@@ -47,6 +47,8 @@ struct device_usm {
 	clSetKernelArgMemPointerINTEL_fn set_argument;
 };
 
+enum { COPY_READS, COPY_WRITES, COPY_QUEUES };
+
 struct choir_device {
 	atomic_int refs;
 	int generation;     /* of the process (fork) */
@@ -54,7 +56,7 @@ struct choir_device {
 	cl_device_id id;
 	cl_command_queue queue; /* in order; every enqueue with an event is flushed */
 	/* the same, for dev_stage_read and dev_stage_write; NULL until first used */
-	cl_command_queue _Atomic copies[2];
+	cl_command_queue _Atomic copies[COPY_QUEUES];
 	struct device_facts facts;
 	struct device_usm usm;
 	struct device_rates rates; /* measured only where memory is far */

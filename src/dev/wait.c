@@ -2,9 +2,8 @@
 /* Note [end of a command].  Each of a callback and polling misses failures on one of the CPU runtimes, so dependencies
  * are watched both ways.  A status read by polling is no synchronisation point: clWaitForEvents is called once on the
  * complete event before its bytes are used. */
-#include "dev/dev.h"
-
 #include "base/wait.h"
+#include "dev/device_impl.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -53,9 +52,35 @@ bool dev_ends_by(const choir_device *device, cl_event event, int64_t until_ns)
 	return st == CHOIR_SUCCESS && done;
 }
 
+/* Mesa's rusticl returns from clFinish at once if another thread has flushed the queue, so a marker's event is waited
+ * for as well. */
+static void finish(cl_command_queue queue)
+{
+	cl_event event;
+
+	if (clEnqueueMarkerWithWaitList(queue, 0, NULL, &event) == CL_SUCCESS) {
+		clWaitForEvents(1, &event);
+		clReleaseEvent(event);
+	}
+	clFinish(queue);
+}
+
 void dev_drain(choir_device *device)
 {
-	clFinish(dev_queue(device));
+	cl_command_queue writes = atomic_load(&device->copies[COPY_WRITES]);
+
+	if (writes != NULL)
+		finish(writes);
+	finish(dev_queue(device));
+}
+
+choir_status dev_queue_after(choir_device *device, cl_event *event_p)
+{
+	cl_int rc = clEnqueueBarrierWithWaitList(dev_queue(device), 1, event_p, NULL);
+
+	clReleaseEvent(*event_p);
+	*event_p = NULL;
+	return rc == CL_SUCCESS ? CHOIR_SUCCESS : error_cl("clEnqueueBarrierWithWaitList", rc);
 }
 
 struct watch {

@@ -8,6 +8,8 @@ void device_memory_free(struct run *run)
 	struct device_memory *memory = &run->device_memory;
 
 	dev_buffer_free(memory->scratch.mem);
+	for (int i = 0; i < OWN_BLOCK_TURNS; i++)
+		dev_buffer_free(memory->turns[i].mem);
 	dev_buffer_free(memory->slot.mem);
 	dev_buffer_free(memory->list.mem);
 	dev_buffer_free(memory->sent.mem);
@@ -16,16 +18,27 @@ void device_memory_free(struct run *run)
 	*memory = (struct device_memory){ .scratch = { 0 } };
 }
 
-choir_status device_memory_grow(const struct run *run, struct device_buffer *buffer, uint64_t bytes)
+static choir_status grow(const struct run *run, struct device_buffer *buffer, uint64_t bytes, bool place)
 {
 	if (bytes <= buffer->bytes)
 		return CHOIR_SUCCESS;
 	dev_buffer_free(buffer->mem);
 	*buffer = (struct device_buffer){ .mem = NULL };
 	TRY(dev_buffer_create(run->comm->device, bytes, &buffer->mem));
-	dev_buffer_place(run->comm->device, buffer->mem);
+	if (place)
+		dev_buffer_place(run->comm->device, buffer->mem);
 	buffer->bytes = bytes;
 	return CHOIR_SUCCESS;
+}
+
+choir_status device_memory_grow(const struct run *run, struct device_buffer *buffer, uint64_t bytes)
+{
+	return grow(run, buffer, bytes, true);
+}
+
+choir_status device_memory_grow_unplaced(const struct run *run, struct device_buffer *buffer, uint64_t bytes)
+{
+	return grow(run, buffer, bytes, false);
 }
 
 choir_status device_memory_room(struct run *run, enum dev_kind kind, struct dev_bytes *out)

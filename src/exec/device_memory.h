@@ -6,8 +6,10 @@
 #include "exec/run.h"
 
 /* device_memory_grow: at least that many bytes of one of run->device_memory's buffers, whose contents may be lost.
- * OPENCL. */
+ * OPENCL.  device_memory_grow_unplaced: the same for a buffer that a command of another queue than dev_queue is the
+ * first to write: dev_buffer_place's command would not be before that one. */
 choir_status device_memory_grow(const struct run *run, struct device_buffer *buffer, uint64_t bytes);
+choir_status device_memory_grow_unplaced(const struct run *run, struct device_buffer *buffer, uint64_t bytes);
 
 /* device_memory_offer: makes the scratch and the slot of run->plan, a plan on the device, and offers the slot and SEND
  * to the peers until the run leaves its lane.  Returns the address for the lane; 0 without memory: the ranks then take

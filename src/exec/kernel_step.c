@@ -2,7 +2,11 @@
 /* A REDUCE of a plan on the host, by a kernel.  Operands that the device reads in place (a caller's cl_mem that the
  * host reaches too or that stays on the device: Note [own block] in algo/reduce_scatter_slots.c; wrapped arena or
  * scratch on CPU devices) are used there; the others are copied into device scratch first and the result back, all on
- * the device's queue of kernels, so only the last event is watched. */
+ * the device's queue of kernels, so only the last event is watched.
+ *
+ * Note [uploads beside kernels].  A GPU writes the operands of one chunk of an own block while its kernel reduces the
+ * chunk before: they go on the queue of writes, and the queue of kernels waits for them there.  The plan has no more
+ * than OWN_BLOCK_TURNS such reductions under way, each with a buffer of its own. */
 #include "exec/steps.h"
 
 #include "base/arithmetic.h"
@@ -50,14 +54,52 @@ static bool in_place_operand(struct run *run, struct plan_ref ref, struct reduce
 	return false;
 }
 
-static choir_status upload(struct run *run, struct plan_ref ref, uint64_t off, uint64_t len, struct reduce_operand *out)
+static bool goes_beside(const struct run *run, const struct plan_step *step)
 {
-	struct dev_access access = dev_buffer_access(run->device_memory.scratch.mem, off, len);
+	return run->bound.in.command_bytes > 0 && steps_reduces_on_device(run, step);
+}
+
+/* The memory for the operands of this reduction, of so many bytes. */
+static choir_status take_scratch(struct run *run, bool beside, uint64_t bytes, cl_mem *out_p)
+{
+	struct device_memory *memory = &run->device_memory;
+	struct device_buffer *buffer = &memory->scratch;
+
+	if (beside)
+		buffer = &memory->turns[memory->reductions++ % OWN_BLOCK_TURNS];
+	TRY(beside ? device_memory_grow_unplaced(run, buffer, bytes) : device_memory_grow(run, buffer, bytes));
+	*out_p = buffer->mem;
+	return CHOIR_SUCCESS;
+}
+
+/* To the place in scratch that `to` says.  uploaded_p NULL: on the queue of kernels. */
+static choir_status upload(struct run *run, struct plan_ref ref, struct reduce_operand to, uint64_t len,
+                           cl_event *uploaded_p)
+{
+	struct dev_access access = dev_buffer_access(to.mem, to.off, len);
 
 	device_memory_pin_slots(run->comm, ref, len);
-	TRY(dev_write(run->comm->device, &access, 0, operand_at(run, ref), len, NULL));
-	*out = (struct reduce_operand){ run->device_memory.scratch.mem, off };
-	return CHOIR_SUCCESS;
+	if (uploaded_p == NULL)
+		return dev_write(run->comm->device, &access, 0, operand_at(run, ref), len, NULL);
+	return dev_stage_write(run->comm->device, &access, 0, operand_at(run, ref), len, uploaded_p);
+}
+
+/* The sources that the device does not read in place.  Writes are in order, so the kernels wait for the last one. */
+static choir_status upload_all(struct run *run, const struct plan_step *step, bool beside, cl_mem scratch,
+                               struct reduce_operand *src)
+{
+	const struct plan_ref *refs = &run->plan->refs[step->src_first];
+	cl_event uploaded = NULL;
+
+	for (uint32_t i = 0; i < step->n_src; i++) {
+		if (src[i].mem != NULL)
+			continue;
+		if (uploaded != NULL)
+			clReleaseEvent(uploaded);
+		src[i].mem = scratch;
+		TRY(upload(run, refs[i], src[i], step->len, beside ? &uploaded : NULL));
+	}
+	return uploaded != NULL ? dev_queue_after(run->comm->device, &uploaded) : CHOIR_SUCCESS;
 }
 
 /* From where the kernel leaves the result to the destinations that it did not write. */
@@ -81,18 +123,18 @@ choir_status steps_kernel_reduce(struct run *run, const struct plan_step *step, 
 	struct reduce_operand dst;
 	struct reduce_call call;
 	bool dst_in_place = in_place_operand(run, step->dst, &dst), last = dst_in_place && step->n_more == 0;
+	bool beside = goes_beside(run, step);
+	cl_mem scratch;
 
 	for (uint32_t i = 0; i < step->n_src; i++)
 		if (!in_place_operand(run, refs[i], &src[i]))
 			src[i] = (struct reduce_operand){ .mem = NULL, .off = room * copied++ };
 	if (!dst_in_place)
 		dst = (struct reduce_operand){ .mem = NULL, .off = room * copied++ };
-	TRY(device_memory_grow(run, &run->device_memory.scratch, room * copied));
-	for (uint32_t i = 0; i < step->n_src; i++)
-		if (src[i].mem == NULL)
-			TRY(upload(run, refs[i], src[i].off, step->len, &src[i]));
+	TRY(take_scratch(run, beside, room * copied, &scratch));
+	TRY(upload_all(run, step, beside, scratch, src));
 	if (!dst_in_place)
-		dst.mem = run->device_memory.scratch.mem;
+		dst.mem = scratch;
 	operand_reduce_call(run, step, step->len, &call);
 	TRY(reduce_kernel_start(run->comm->device, &call, dst, src, last ? event_p : NULL));
 	return last ? CHOIR_SUCCESS : copy_out(run, step, dst, dst_in_place, event_p);

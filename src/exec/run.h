@@ -75,9 +75,11 @@ struct device_buffer {
  * else what reducing kernels cannot read in place, in scratch. */
 struct device_memory {
 	struct device_buffer scratch, slot;
-	struct device_buffer list;         /* of lists that are gathered: gathered.c */
-	struct device_buffer sent;         /* a copy of what a kernel reads of SEND that is no cl_mem */
-	struct dev_bytes rooms[DEV_KINDS]; /* for copies between kinds of memory: device_copy.c */
+	struct device_buffer turns[OWN_BLOCK_TURNS]; /* Note [uploads beside kernels] in kernel_step.c */
+	uint32_t reductions;                         /* that had their turn */
+	struct device_buffer list;                   /* of lists that are gathered: gathered.c */
+	struct device_buffer sent;                   /* a copy of what a kernel reads of SEND that is no cl_mem */
+	struct dev_bytes rooms[DEV_KINDS];           /* for copies between kinds of memory: device_copy.c */
 };
 
 /* The memory from which the peers of a plan on the device copy: a rank's lane has the address of this struct. */

@@ -168,7 +168,7 @@ static bool are_beside(const struct copy *read, const struct copy *write)
 /* A write to the rank's RECV, or of what its device is to reduce. */
 static bool is_write_of(const struct buffers *b, int rank, const struct copy *c)
 {
-	return c->writes && (c->mem == b->out[rank].mem || c->queue == dev_queue(b->devices[rank]));
+	return c->writes && (c->mem == b->out[rank].mem || c->queue == b->devices[rank]->copies[COPY_WRITES]);
 }
 
 /* Does half of the reads of one rank's SEND run beside a write of its own, or of the other one's? */
@@ -191,11 +191,22 @@ static bool reads_overlap(const struct buffers *b, int reader, int writer)
 	return 2 * n_beside >= n_reads;
 }
 
+/* What a device has reduced does not come from the host. */
+static bool writes_results(const struct buffers *b)
+{
+	bool any = false;
+
+	for (int i = 0; i < n_copies; i++)
+		any |= copies[i].writes && (copies[i].mem == b->out[0].mem || copies[i].mem == b->out[1].mem);
+	return any;
+}
+
 static bool call_overlaps(struct world *world, struct buffers *b)
 {
 	drop_copies();
 	world_threads(world, call, b);
 	read_times();
+	assert_int_equal(writes_results(b), b->form->where == CHOIR_REDUCE_HOST);
 	if (b->form->from_root)
 		return reads_overlap(b, 0, 1);
 	return reads_overlap(b, 0, 0) && reads_overlap(b, 1, 1);

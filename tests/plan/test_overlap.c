@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Where memory is far, reads, exchange, reductions and writes of different chunks overlap.  The graph of all ranks'
  * plans is timed on ranks that have a bus for each direction, a core and a wire, each of which does one step at a
- * time, in the order in which they can begin, and takes a unit of time for a byte. */
+ * time, in the order in which they can begin, and takes a unit of time for a byte.  What a device reduces crosses the
+ * bus first, and then a kernel takes as long, beside what crosses next. */
 #include "plan/cases.h"
 #include "plan/plan_events.h"
 #include "plan/plan_graph.h"
@@ -14,8 +15,20 @@
 
 enum { READS, WRITES, CORE, WIRE, PARTS, NO_PART = PARTS };
 
+static bool is_by_device(const struct plan_step *step)
+{
+	return step->kind == PLAN_REDUCE && step->dst.buf == PLAN_RECV;
+}
+
+static double cost_of(const struct plan_step *step)
+{
+	return (double)step->len * (is_by_device(step) ? step->n_src - 1 : 1);
+}
+
 static int part_of(const struct plan *plan, const struct plan_step *step)
 {
+	if (is_by_device(step))
+		return WRITES;
 	if (step->kind == PLAN_SEND_MSG)
 		return WIRE;
 	if (step->kind == PLAN_REDUCE)
@@ -50,7 +63,9 @@ static void time_steps(const struct plan_team *team, const struct plan_graph *gr
 		double *at = &free_at[event.rank][part], end = event.time_s;
 
 		if (part != NO_PART)
-			end = *at = max_of(*at, end) + (double)step->len;
+			end = *at = max_of(*at, end) + cost_of(step);
+		if (is_by_device(step))
+			end += cost_of(step); /* the kernel */
 		ends[event.step] = end;
 		for (uint32_t i = graph->succ_first[event.step]; i < graph->succ_first[event.step + 1]; i++) {
 			uint32_t next = graph->succs[i];
@@ -80,13 +95,14 @@ static struct times times_of(const struct plan_team *team, const struct plan_gra
 		out.all = max_of(out.all, ends[i]);
 	for (uint32_t i = 0; i < plan->n_steps; i++)
 		if (part_of(plan, &plan->steps[i]) < PARTS) {
-			out.busy[part_of(plan, &plan->steps[i])] += (double)plan->steps[i].len;
-			out.sum += (double)plan->steps[i].len;
+			out.busy[part_of(plan, &plan->steps[i])] += cost_of(&plan->steps[i]);
+			out.sum += cost_of(&plan->steps[i]);
 		}
 	return out;
 }
 
-static struct times time_call(enum collective collective, const char *name, int n, int per_node, uint64_t bytes)
+static struct times time_call(enum collective collective, const char *name, int n, int per_node, uint64_t bytes,
+                              bool by_device)
 {
 	int node_of[8] = { 0 };
 	struct plan plans[8];
@@ -104,6 +120,8 @@ static struct times time_call(enum collective collective, const char *name, int 
 			              .elem_bytes = 4,
 			              .bytes = bytes,
 			              .command_bytes = 40000,
+			              .owns_copied = by_device,
+			              .owns_reduced = by_device,
 			              .slot_bytes = team.slot_bytes,
 			              .message_bytes = team.message_bytes };
 
@@ -128,16 +146,19 @@ static const struct {
 	const char *name;
 	int n, per_node;
 	uint64_t bytes;
+	bool by_device; /* Note [own block] in algo/reduce_scatter_slots.c */
 } rows[] = {
-	{ COLLECTIVE_ALLREDUCE, "twoshot", 2, 2, 16 << 20 },
-	{ COLLECTIVE_ALLREDUCE, "twoshot", 4, 4, 16 << 20 },
-	{ COLLECTIVE_ALLREDUCE, "hier_ring", 4, 2, 256 << 20 },
-	{ COLLECTIVE_ALLREDUCE, "hier_pairwise", 6, 2, 256 << 20 },
-	{ COLLECTIVE_REDUCE, "slots", 4, 4, 16 << 20 },
-	{ COLLECTIVE_REDUCE_SCATTER, "slots", 2, 2, 16 << 20 },
-	{ COLLECTIVE_ALLGATHER, "slots", 2, 2, 16 << 20 },
-	{ COLLECTIVE_ALLTOALL, "slots", 2, 2, 16 << 20 },
-	{ COLLECTIVE_BROADCAST, "slots", 2, 2, 16 << 20 },
+	{ COLLECTIVE_ALLREDUCE, "twoshot", 2, 2, 16 << 20, false },
+	{ COLLECTIVE_ALLREDUCE, "twoshot", 4, 4, 16 << 20, false },
+	{ COLLECTIVE_ALLREDUCE, "hier_ring", 4, 2, 256 << 20, false },
+	{ COLLECTIVE_ALLREDUCE, "hier_pairwise", 6, 2, 256 << 20, false },
+	{ COLLECTIVE_REDUCE, "slots", 4, 4, 16 << 20, false },
+	{ COLLECTIVE_REDUCE_SCATTER, "slots", 2, 2, 16 << 20, false },
+	{ COLLECTIVE_REDUCE_SCATTER, "slots", 2, 2, 16 << 20, true },
+	{ COLLECTIVE_REDUCE_SCATTER, "slots", 3, 3, 16 << 20, true },
+	{ COLLECTIVE_ALLGATHER, "slots", 2, 2, 16 << 20, false },
+	{ COLLECTIVE_ALLTOALL, "slots", 2, 2, 16 << 20, false },
+	{ COLLECTIVE_BROADCAST, "slots", 2, 2, 16 << 20, false },
 };
 
 /* The call takes little longer than its busiest part alone.  One after another the parts would take `sum`. */
@@ -145,8 +166,8 @@ static void parts_overlap(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-		struct times t =
-		    time_call(rows[i].collective, rows[i].name, rows[i].n, rows[i].per_node, rows[i].bytes);
+		struct times t = time_call(rows[i].collective, rows[i].name, rows[i].n, rows[i].per_node, rows[i].bytes,
+		                           rows[i].by_device);
 		double busiest = 0;
 
 		for (int part = 0; part < PARTS; part++)
