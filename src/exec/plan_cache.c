@@ -141,6 +141,8 @@ static void key_of(const struct algorithm *algorithm, const struct algo_in *in, 
 	key->slot_bytes = in->slot_bytes;
 	key->device_bytes = in->device_bytes;
 	key->message_bytes = in->message_bytes;
+	key->command_bytes = in->command_bytes;
+	key->core_cache_bytes = in->core_cache_bytes;
 	key->root = in->root;
 	key->in_place = in->in_place;
 	key->lists = in->lists > 0;

@@ -15,7 +15,7 @@ enum { PLAN_CACHE_ENTRIES = 64 };
 struct plan_key {
 	const struct algorithm *algorithm;
 	uint64_t elem_bytes, bytes, in_place_off, slot_bytes, device_bytes;
-	uint64_t lists_hash, chunk_bytes, message_bytes;
+	uint64_t lists_hash, chunk_bytes, message_bytes, command_bytes, core_cache_bytes;
 	int32_t root;
 	uint8_t in_place, lists, send_direct, recv_direct, owns_copied, owns_reduced, final_op, shared, nt, scaled,
 	    order;

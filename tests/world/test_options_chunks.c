@@ -141,8 +141,9 @@ static void test_two_keys(void **state)
 		assert_int_equal(steps_of_both(cases[i][0], cases[i][1]), steps_of_both(NULL, cases[i][1]));
 }
 
-/* A call of its own and a script of the same comm may send messages of different lengths. */
-static void plans_of_two_lengths(struct world *world, int rank, choir_comm *comm, void *arg)
+/* A call of its own and a script of the same comm may send messages of different lengths, and one of them cut its
+ * chunks by what the ranks' buses and caches are. */
+static void plans_of_two_kinds(struct world *world, int rank, choir_comm *comm, void *arg)
 {
 	struct algo_in in = { .layout = &comm->layout,
 		              .me = rank,
@@ -152,6 +153,7 @@ static void plans_of_two_lengths(struct world *world, int rank, choir_comm *comm
 		              .slot_bytes = comm->slot_bytes,
 		              .message_bytes = 64 * 1024 };
 	const struct algorithm *pairwise = algo_find(COLLECTIVE_ALLTOALL, "pairwise");
+	const struct algorithm *twoshot = algo_find(COLLECTIVE_ALLREDUCE, "twoshot");
 	struct cached_plan *shorter, *longer;
 
 	(void)world, (void)arg;
@@ -161,12 +163,20 @@ static void plans_of_two_lengths(struct world *world, int rank, choir_comm *comm
 	CHECK(longer->plan.n_steps < shorter->plan.n_steps);
 	cached_plan_release(shorter);
 	cached_plan_release(longer);
+	in.collective = COLLECTIVE_ALLREDUCE;
+	in.send_direct = in.recv_direct = true;
+	OK(plan_cache_get(&comm->plans, twoshot, &in, &shorter));
+	in.command_bytes = 4096;
+	OK(plan_cache_get(&comm->plans, twoshot, &in, &longer));
+	CHECK(longer->plan.shares_slots && !shorter->plan.shares_slots);
+	cached_plan_release(shorter);
+	cached_plan_release(longer);
 }
 
 static void test_messages(void **state)
 {
 	(void)state;
-	world_run(2, NULL, plans_of_two_lengths, NULL);
+	world_run(2, NULL, plans_of_two_kinds, NULL);
 }
 
 int main(void)
