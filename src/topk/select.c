@@ -143,18 +143,24 @@ static choir_status take_above(struct topk_run *run, struct script_turn *turn)
 	return select_above(run, run->threshold);
 }
 
-/* A threshold of 0 says no more than that less than k elements were not 0. */
-choir_status topk_select_reuse(struct topk_run *run, struct script_turn *turn)
-{
-	if (is_exact(run) || run->tracking.local == 0)
-		return topk_select_top(run, turn);
-	run->threshold = run->tracking.local;
-	return accumulate_above(run, run->threshold, take_above);
-}
-
+/* A threshold of 0 says no more than that less than k elements were not 0: of more the k largest are taken. */
 static choir_status from_zero(struct topk_run *run, struct script_turn *turn)
 {
 	return run->found > run->k ? take_top(run, turn) : select_above(run, run->threshold);
+}
+
+static choir_status count_not_zero(struct topk_run *run, struct script_turn *turn)
+{
+	(void)turn;
+	return count_above(run, 0, from_zero);
+}
+
+choir_status topk_select_reuse(struct topk_run *run, struct script_turn *turn)
+{
+	if (is_exact(run))
+		return topk_select_top(run, turn);
+	run->threshold = run->tracking.local;
+	return accumulate_above(run, run->threshold, run->threshold == 0 ? count_not_zero : take_above);
 }
 
 uint64_t topk_band_top(double high, uint64_t k)

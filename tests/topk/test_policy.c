@@ -20,8 +20,8 @@ static choir_topk_config config_of(const char *algorithm, choir_topk_threshold t
 	return config;
 }
 
-/* In the first call of a run all gradients are 0. */
-static _Atomic bool begins_at_zero;
+/* In the first call of a run all gradients are 0; in all calls all but every 200th element, less than k. */
+static _Atomic bool begins_at_zero, is_thin;
 
 /* About normal, and no two magnitudes alike. */
 static float spread(int rank, int call, size_t i)
@@ -54,7 +54,8 @@ static void run(struct world *world, int rank, choir_comm *comm, const choir_top
 		choir_event *event = NULL;
 
 		for (size_t i = 0; i < N; i++)
-			grads[rank][i] = begins_at_zero && call == 0 ? 0 : spread(rank, call, i);
+			grads[rank][i] =
+			    (begins_at_zero && call == 0) || (is_thin && i % 200 != 0) ? 0 : spread(rank, call, i);
 		stats[call].struct_size = sizeof *stats;
 		OK(choir_topk_allreduce(state, choir_host(grads[rank]), &out, NULL, &event));
 		OK(choir_event_wait(event, -1));
@@ -107,6 +108,19 @@ static void zero_rank(struct world *world, int rank, choir_comm *comm, void *arg
 	CHECK(stats[1].selected == K);
 	for (int call = 2; call < CALLS; call++)
 		CHECK(stats[call].selected < N / 2);
+}
+
+/* Less than k elements are not 0, so the exact calls' threshold is 0; the other calls send no zeros. */
+static void thin_rank(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	choir_topk_config config = law_config("topk-opt", N, K);
+	choir_topk_stats stats[CALLS];
+
+	(void)arg;
+	run(world, rank, comm, &config, stats);
+	CHECK(stats[0].selected == K);
+	for (int call = 1; call < CALLS; call++)
+		CHECK(stats[call].selected <= N / 200 && stats[call].selected > 0);
 }
 
 /* A band of exactly k: the threshold moves after each call by the factor, unless just k passed, and by up to 1.03^5
@@ -257,6 +271,9 @@ static void selections(void **state)
 	begins_at_zero = true;
 	on_two(zero_rank);
 	begins_at_zero = false;
+	is_thin = true;
+	on_two(thin_rank);
+	is_thin = false;
 }
 
 static void refusals(void **state)
