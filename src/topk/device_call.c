@@ -162,7 +162,9 @@ static choir_status step_kernels(struct device_call *call, struct script_turn *t
 	if (done) {
 		dev_build_deadline(call->end_ns); /* the run has none */
 		st = call->form->kernels(call, &done);
-		if (st != CHOIR_SUCCESS) /* commands before the one that failed may be at the caller's memory */
+		/* Commands before the one that failed may be at the caller's memory.  A call is refused when its
+		 * kernels have ended: nothing of it is under way, and other comms' commands are not waited for. */
+		if (st != CHOIR_SUCCESS && st != CHOIR_ARGUMENT && st != CHOIR_CAPACITY)
 			dev_drain(call->device);
 		if (st != CHOIR_SUCCESS)
 			return st == CHOIR_TIMEOUT ? error_prefix(st, "%s", call->form->name) : st;
