@@ -40,7 +40,8 @@ CHOIR_API choir_status choir_comm_create_mpi_start(MPI_Comm parent, int n_local,
 
 /* choir_comm_create_world: the same on MPI_COMM_WORLD.  It initialises MPI with MPI_THREAD_MULTIPLE if that was not
  * done; choir_finalize_world or the caller then finalises MPI.  UNSUPPORTED if MPI's world is this process alone where
- * the variables of a launcher (Open MPI's, PMI's, Slurm's) say that it started more. */
+ * the variables of a launcher (Open MPI's, PMI's, Slurm's) say that it started more.  It blocks;
+ * choir_comm_create_mpi_start with MPI_COMM_WORLD does not. */
 CHOIR_API choir_status choir_comm_create_world(int n_local, choir_device *const *devices,
                                                const choir_comm_config *config, choir_comm **comms_out);
 
@@ -53,18 +54,19 @@ CHOIR_API choir_status choir_comm_create_world(int n_local, choir_device *const 
  * on all of them, as where a process has initialised MPI otherwise.  MPI is started on a thread of the library, so
  * PMI_FD, PMI_RANK and PMI_SIZE are in the environment meanwhile, and of two processes UCX_RNDV_THRESH if neither has
  * it, so that messages of 64 KB need no rendezvous: let no other thread read or write the environment then.  Blocks, at
- * most config's deadline.  UNSUPPORTED also where MPI took another launcher than this one.  After that, TIMEOUT or
- * TRANSPORT MPI cannot be used in this process.  At the end call
- * choir_finalize_world, and never MPI_Finalize.  The errors of choir_comm_create_mpi. */
+ * most config's deadline, or as long as a gather does.  UNSUPPORTED also where MPI took another launcher than this one.
+ * After that, TIMEOUT or TRANSPORT MPI cannot be used in this process.  At the end call choir_finalize_world, and never
+ * MPI_Finalize.  The errors of choir_comm_create_mpi. */
 CHOIR_API choir_status choir_comm_create_gather(const choir_bootstrap *bootstrap, int n_local,
                                                 choir_device *const *devices, const choir_comm_config *config,
                                                 choir_comm **comms_out);
 
 /* choir_finalize_world: finalises MPI if choir_comm_create_world initialised it.  Call it when the last comm is
- * destroyed.  TIMEOUT if not all processes have come after CHOIR_DEADLINE_MS, as where one is dead (PEER_DEAD): MPI is
- * then left as it is until this process ends, and later calls say so again; MPI_Finalize, if you call it yourself, does
- * not return.  After choir_comm_create_gather it waits for the other processes, for some 6 s at most, and leaves MPI as
- * it is until the process ends.  ARGUMENT in a process that was forked after MPI began: MPI is the parent's. */
+ * destroyed.  TIMEOUT if not all processes have come after CHOIR_DEADLINE_MS, as where one is dead (PEER_DEAD), or ten
+ * seconds later where one dies on the way out: MPI is then left as it is until this process ends, and later calls say
+ * so again; MPI_Finalize, if you call it yourself, does not return.  After choir_comm_create_gather it waits for the
+ * other processes, for some 6 s at most, and leaves MPI as it is until the process ends.  ARGUMENT in a process that
+ * was forked after MPI began: MPI is the parent's. */
 CHOIR_API choir_status choir_finalize_world(void);
 
 #ifdef __cplusplus

@@ -6,6 +6,7 @@
 #include "mpi/config.h"
 #include "mpi/finalise.h"
 #include "mpi/link.h"
+#include "mpi/start.h"
 
 #include <choir/transport.h>
 #include <stdatomic.h>
@@ -51,6 +52,7 @@ static choir_status begin_once(void)
 {
 	int initialised = 0, finalised = 0, main_thread = 0, found = MPI_THREAD_SINGLE;
 
+	TRY(mpi_start_check());
 	MPI_Initialized(&initialised);
 	if (!initialised)
 		return choir_transport_error(

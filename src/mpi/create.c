@@ -76,7 +76,7 @@ static choir_status create_over(const char *call, struct mpi_link *link, int n_l
 	choir_status st;
 
 	if (config->transport == NULL && mpi_level() >= MPI_THREAD_SERIALIZED)
-		TRY(mpi_transport_over(link, &config->transport));
+		TRY(mpi_said(call, mpi_transport_over(link, &config->transport)));
 	/* owns the transport from here on, also when it fails */
 	st = choir_comm_create(&bootstrap, n_local, devices, config, comms_out);
 	return st == CHOIR_SUCCESS ? st : explain(st, &gathering);
@@ -156,9 +156,9 @@ static choir_status start_over(struct mpi_link *link, int n_local, choir_device 
 	if (starting == NULL)
 		st = choir_transport_error(CHOIR_NO_MEMORY, "choir_comm_create_mpi_start: no memory");
 	else if (link->size == 1) /* there will be no gather */
-		st = mpi_link_finish(link, mpi_deadline_ms(config));
+		st = mpi_said("choir_comm_create_mpi_start", mpi_link_finish(link, mpi_deadline_ms(config)));
 	if (st == CHOIR_SUCCESS && config->transport == NULL)
-		st = mpi_transport_over(link, &config->transport);
+		st = mpi_said("choir_comm_create_mpi_start", mpi_transport_over(link, &config->transport));
 	if (st != CHOIR_SUCCESS) {
 		mpi_link_release(link);
 		free(starting);

@@ -124,24 +124,27 @@ static bool pass_barrier(int64_t deadline_ms, bool progress)
 	return true;
 }
 
-/* LEAST_MS: where the last process came at the deadline the others wait for it all the same, as it does for them. */
-static int64_t left_of(int64_t deadline_ms, int64_t start)
+/* Where the last process came at the deadline the others wait for it all the same, as it does for them: for least_ms.
+ */
+static int64_t left_of(int64_t deadline_ms, int64_t start, int64_t least_ms)
 {
-	enum { LEAST_MS = 1000 };
 	int64_t left = deadline_ms - (mpi_now_ms() - start);
 
-	return left > LEAST_MS ? left : LEAST_MS;
+	return left > least_ms ? left : least_ms;
 }
 
+/* Who has passed the second barrier finalises, which waits for all.  So only a process that has died, or stands still
+ * for SECOND_MS, is to miss it. */
 enum finalise_met finalise_meet(int64_t deadline_ms, void (*stop)(void))
 {
+	enum { FIRST_MS = 1000, SECOND_MS = 10000 };
 	int64_t start = mpi_now_ms();
 	enum finalise_met met = atomic_load(&launcher) != NOT_NOTED ? gather_all(deadline_ms) : FINALISE_APART;
 
-	if (met == FINALISE_TOGETHER && !pass_barrier(left_of(deadline_ms, start), true))
+	if (met == FINALISE_TOGETHER && !pass_barrier(left_of(deadline_ms, start, FIRST_MS), true))
 		met = FINALISE_MISSED;
 	stop();
-	if (met == FINALISE_TOGETHER && !pass_barrier(left_of(deadline_ms, start), false))
+	if (met == FINALISE_TOGETHER && !pass_barrier(left_of(deadline_ms, start, SECOND_MS), false))
 		met = FINALISE_MISSED;
 	return met;
 }

@@ -16,18 +16,20 @@
 #include <choir/transport.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
 enum { LEAVE_MS = 2000, PROGRESS_MS = 50, SERVE_MS = 1 };
 
-enum standing { FRESH, STARTED, FOREIGN, BROKEN }; /* of MPI in a process */
+enum standing { FRESH, STARTED, FOREIGN, BROKEN, LEFT }; /* of MPI in a process */
 static const char *const standings[] = {
 	"is fresh",
 	"has started MPI with other processes, and MPI can be started once",
 	"has initialised MPI itself or under mpiexec: use choir_comm_create_mpi or choir_comm_create_world",
 	"could not start MPI before",
+	"has left MPI by choir_finalize_world",
 };
 
 struct start_facts {
@@ -45,6 +47,7 @@ struct helper {
 MPI_LOCK(lock)
 static struct start_facts mine; /* under lock */
 static struct pmi wire;         /* under lock: kept while MPICH has the other end */
+static _Atomic bool broken;     /* mine.standing is BROKEN */
 
 static void *initialise(void *arg)
 {
@@ -71,22 +74,26 @@ static choir_status serve_until(struct helper *helper, int64_t deadline_ms)
 	return CHOIR_SUCCESS;
 }
 
-/* An MPI that does not ask this launcher makes a world of its own in each process, which would compute alone. */
-static choir_status check_world(const choir_bootstrap *bootstrap)
+/* An MPI that asks another launcher, or none, makes other worlds, a process alone in one, say, which would compute
+ * alone.  All compare all, since some may have the numbers that they should have. */
+static choir_status check_world(const choir_bootstrap *bootstrap, struct start_facts *all)
 {
-	int rank = -1, size = 0;
+	struct start_facts now = mine;
 
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &size);
-	if (rank == bootstrap->rank && size == bootstrap->size)
-		return CHOIR_SUCCESS;
-	return choir_transport_error(
-	    CHOIR_UNSUPPORTED, "MPI did not take its PMI descriptor: it is rank %d of %d, this is process %d of %d",
-	    rank, size, bootstrap->rank, bootstrap->size);
+	MPI_Comm_rank(MPI_COMM_WORLD, &now.rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &now.size);
+	TRY(pmi_gather(bootstrap, &now, sizeof now, all));
+	for (int p = 0; p < bootstrap->size; p++)
+		if (all[p].rank != p || all[p].size != bootstrap->size)
+			return choir_transport_error(CHOIR_UNSUPPORTED,
+			                             "MPI did not take its PMI descriptor: process %d of %d is its "
+			                             "rank %d of %d",
+			                             p, bootstrap->size, all[p].rank, all[p].size);
+	return CHOIR_SUCCESS;
 }
 
 /* The helper and the wire outlive a failure: Note [starting]. */
-static choir_status start(const choir_bootstrap *bootstrap, int64_t deadline_ms)
+static choir_status start(const choir_bootstrap *bootstrap, int64_t deadline_ms, struct start_facts *all)
 {
 	struct helper *helper = calloc(1, sizeof *helper);
 	pthread_t thread;
@@ -95,12 +102,12 @@ static choir_status start(const choir_bootstrap *bootstrap, int64_t deadline_ms)
 
 	if (helper == NULL)
 		return choir_transport_error(CHOIR_NO_MEMORY, "no memory to start MPI");
-	mpi_begins();
 	st = pmi_open(bootstrap, &wire);
 	if (st != CHOIR_SUCCESS) {
 		free(helper);
 		return st;
 	}
+	mpi_begins();
 	rc = pthread_create(&thread, NULL, initialise, helper);
 	if (rc != 0) {
 		pmi_forget();
@@ -114,7 +121,7 @@ static choir_status start(const choir_bootstrap *bootstrap, int64_t deadline_ms)
 	if (st == CHOIR_SUCCESS) {
 		pthread_join(thread, NULL);
 		free(helper);
-		st = check_world(bootstrap);
+		st = check_world(bootstrap, all);
 	} else {
 		pthread_detach(thread);
 		mpi_quarantine(helper);
@@ -166,8 +173,9 @@ static choir_status start_together(const choir_bootstrap *bootstrap, int64_t dea
 		return CHOIR_SUCCESS;
 	if (bootstrap->size == 2 && all[0].may_ask && all[1].may_ask)
 		eager_ask();
-	st = start(bootstrap, deadline_ms);
+	st = start(bootstrap, deadline_ms, all);
 	eager_forget();
+	atomic_store(&broken, st != CHOIR_SUCCESS);
 	mine = (struct start_facts){ .standing = st == CHOIR_SUCCESS ? STARTED : BROKEN,
 		                     .rank = bootstrap->rank,
 		                     .size = bootstrap->size,
@@ -187,6 +195,14 @@ choir_status mpi_start(const choir_bootstrap *bootstrap, int64_t deadline_ms)
 	pthread_mutex_unlock(&lock);
 	free(all);
 	return st;
+}
+
+choir_status mpi_start_check(void)
+{
+	if (atomic_load(&broken))
+		return choir_transport_error(CHOIR_UNSUPPORTED, "this process %s, and cannot use it any more",
+		                             standings[BROKEN]);
+	return CHOIR_SUCCESS;
 }
 
 /* Inside and outside MPI: a barrier of all processes that gives up; false if it did. */
@@ -220,7 +236,7 @@ bool mpi_leave_started(void)
 
 	pthread_mutex_lock(&lock);
 	started = mine.standing == STARTED;
-	mine.standing = started ? BROKEN : mine.standing;
+	mine.standing = started ? LEFT : mine.standing;
 	pthread_mutex_unlock(&lock);
 	if (!started)
 		return false;

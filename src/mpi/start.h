@@ -8,9 +8,12 @@
 
 /* mpi_start: MPI_COMM_WORLD becomes the processes of the bootstrap, in its order.  Collective over them; nothing
  * happens where they have started together before.  The bootstrap's gather is called on this thread.  UNSUPPORTED, on
- * all processes, if one of them has initialised MPI otherwise, or with other processes; TIMEOUT, TRANSPORT, NO_MEMORY:
- * MPI cannot be used in this process any more. */
+ * all processes, if one of them has initialised MPI otherwise, or with other processes, or if MPI took another launcher
+ * in one; after the last, TIMEOUT, TRANSPORT and NO_MEMORY MPI cannot be used in this process any more. */
 choir_status mpi_start(const choir_bootstrap *bootstrap, int64_t deadline_ms);
+
+/* mpi_start_check: UNSUPPORTED after such a failure. */
+choir_status mpi_start_check(void);
 
 /* mpi_leave_started: ends the use of an MPI that mpi_start has started; false if it has not.  It waits for the other
  * processes, for 2 s at most each time.  MPI_Finalize is not called: Note [leaving]. */

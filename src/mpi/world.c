@@ -19,6 +19,7 @@ static choir_status initialise(void)
 {
 	int there = 0, provided, rc;
 
+	TRY(mpi_said("choir_comm_create_world", mpi_start_check()));
 	MPI_Initialized(&there);
 	if (there)
 		return CHOIR_SUCCESS;

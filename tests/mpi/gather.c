@@ -185,7 +185,7 @@ static int run_without_thread(const struct rank *me, void *unused)
 	return 0;
 }
 
-static bool ignores_launcher;
+static bool ignores_launcher, swaps_ranks;
 
 /* The library's call comes here. */
 __attribute__((visibility("default"))) int setenv(const char *name, const char *value, int overwrite)
@@ -194,6 +194,8 @@ __attribute__((visibility("default"))) int setenv(const char *name, const char *
 
 	if (ignores_launcher && strncmp(name, "PMI_", 4) == 0)
 		return 0;
+	if (swaps_ranks && strcmp(name, "PMI_RANK") == 0)
+		value = value[0] == '1' ? "2" : "1";
 	*(void **)&real = dlsym(RTLD_NEXT, "setenv");
 	return real(name, value, overwrite);
 }
@@ -212,7 +214,28 @@ static int run_apart(const struct rank *me, void *unused)
 	NEED(choir_device_create_host(&device) == CHOIR_SUCCESS);
 	st = choir_comm_create_gather(&bootstrap, 1, &device, &config, &comm);
 	NEED(st == CHOIR_UNSUPPORTED && comm == NULL);
-	NEED(strstr(choir_last_error(), "it is rank 0 of 1, this is process ") != NULL);
+	NEED(strstr(choir_last_error(), "process 0 of 2 is its rank 0 of 1") != NULL);
+	st = choir_comm_create_world(1, &device, &config, &comm); /* which would be a comm of one rank */
+	NEED(st == CHOIR_UNSUPPORTED && strstr(choir_last_error(), "this process could not start MPI before") != NULL);
+	choir_device_destroy(device);
+	return 0;
+}
+
+/* Two of three processes have each other's number in MPI; the one whose number is right is told too. */
+static int run_swapped(const struct rank *me, void *unused)
+{
+	choir_bootstrap bootstrap = rank_bootstrap(me);
+	choir_comm_config config = config_of();
+	choir_device *device = NULL;
+	choir_comm *comm = NULL;
+	choir_status st;
+
+	(void)unused;
+	swaps_ranks = me->rank > 0;
+	NEED(choir_device_create_host(&device) == CHOIR_SUCCESS);
+	st = choir_comm_create_gather(&bootstrap, 1, &device, &config, &comm);
+	NEED(st == CHOIR_UNSUPPORTED && comm == NULL);
+	NEED(strstr(choir_last_error(), "process 1 of 3 is its rank 2 of 3") != NULL);
 	choir_device_destroy(device);
 	return 0;
 }
@@ -318,6 +341,7 @@ int main(int argc, char **argv)
 	bad |= run_world(1, run_shorter, "a shorter bootstrap");
 	bad |= run_world(1, run_without_thread, "no thread");
 	bad |= run_world(2, run_apart, "MPI asks no launcher");
+	bad |= run_world(3, run_swapped, "MPI has other numbers");
 	bad |= run_world(1, run_finalised, "MPI is finalised");
 	return bad;
 }
