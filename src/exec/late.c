@@ -164,6 +164,7 @@ void late_say(struct run *run, int64_t now, double seconds, char *text, size_t b
 	}
 	say_known(run, culprit, now, seconds, known, sizeof known);
 	say_other_tag(run, other, sizeof other);
-	snprintf(text, bytes, "%s: rank %d: %s waits for rank %d%s%s after %.1f s%s", comm->name, comm->rank, called,
-	         culprit, known, has_company(run, culprit, now) ? " and others" : "", seconds, other);
+	snprintf(text, bytes, "%s: rank %d: %s waits for rank %d%s%s after %.1f s%s%s", comm->name, comm->rank, called,
+	         culprit, known, has_company(run, culprit, now) ? " and others" : "", seconds, other,
+	         messenger_lacks_memory(comm->messenger) ? "; there is no memory for a message that has come" : "");
 }

@@ -233,6 +233,17 @@ static bool has_overdue(const struct messenger *messenger)
 	return messenger_has_op(messenger, END_OF_OP(overdue)) && messenger->transport->ops->overdue != NULL;
 }
 
+static void note_memory(struct messenger *messenger, bool lacks)
+{
+	if (atomic_load_explicit(&messenger->lacks_memory, memory_order_relaxed) != lacks)
+		atomic_store_explicit(&messenger->lacks_memory, lacks, memory_order_relaxed);
+}
+
+bool messenger_lacks_memory(const struct messenger *messenger)
+{
+	return atomic_load_explicit(&messenger->lacks_memory, memory_order_relaxed);
+}
+
 /* until_short: no further than a short message.  Of a long one most likely more is coming. */
 static choir_status poll_arrivals(struct messenger *messenger, bool until_short, bool *progress)
 {
@@ -248,15 +259,19 @@ static choir_status poll_arrivals(struct messenger *messenger, bool until_short,
 			st = messenger->transport->ops->poll(messenger->transport, &raw, &arrived);
 		if (st != CHOIR_SUCCESS && st != CHOIR_NO_MEMORY)
 			return st;
-		if (!arrived)
-			return CHOIR_SUCCESS; /* without memory the next drive tries again, until the call's deadline */
+		if (!arrived) { /* without memory the next drive tries again, until the call's deadline */
+			note_memory(messenger, st == CHOIR_NO_MEMORY);
+			return CHOIR_SUCCESS;
+		}
 		*progress = true;
 		is_short = raw.bytes < SHORT_BYTES;
 		st = messenger_open(messenger, raw.peer, raw.data, raw.bytes, &message);
 		messenger->has_unopened = st == CHOIR_NO_MEMORY;
 		messenger->unopened = messenger->has_unopened ? raw : (choir_message){ 0 };
-		if (messenger->has_unopened)
-			return CHOIR_SUCCESS; /* the next drive tries again */
+		if (messenger->has_unopened) { /* the next drive tries again */
+			note_memory(messenger, true);
+			return CHOIR_SUCCESS;
+		}
 		if (st != CHOIR_SUCCESS) {
 			messenger->transport->ops->give(messenger->transport, &raw);
 			return st;

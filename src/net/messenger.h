@@ -91,6 +91,7 @@ bool messenger_polled(const struct messenger *messenger); /* true if only messen
  */
 uint64_t messenger_message_bytes(const struct messenger *messenger, uint64_t usual);
 const char *messenger_name(const struct messenger *messenger);           /* the transport's name */
+bool messenger_lacks_memory(const struct messenger *messenger);          /* for a message that has come; any thread */
 int messenger_rank(const struct messenger *messenger);                   /* the own endpoint */
 choir_transport *messenger_transport(const struct messenger *messenger); /* for tests, which reach the hub by it */
 

@@ -22,6 +22,7 @@ struct messenger {
 	struct zero_copy zero_copy; /* under turn */
 	choir_message unopened;     /* under turn: an arrival for which there was no memory yet */
 	bool has_unopened;
+	_Atomic bool lacks_memory;       /* the last look at the transport found none for an arrival */
 	_Atomic(struct message *) given; /* messages to give back to the transport */
 	_Atomic int failed;              /* a choir_status; once it is set fail_text does not change */
 	_Atomic bool *lost;              /* [endpoints] */

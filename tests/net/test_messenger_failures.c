@@ -268,6 +268,7 @@ static void a_poll_without_memory_is_tried_again(void **state)
 		assert_int_equal(messenger_drive(messenger, &progress), CHOIR_SUCCESS);
 		assert_false(progress);
 		assert_int_equal(bad.polls, i);
+		assert_int_equal(messenger_lacks_memory(messenger), i == 1);
 	}
 	assert_int_equal(bad.aborts, 0);
 	messenger_release(messenger);
