@@ -28,7 +28,8 @@
 #define MOST_BYTES  (UINT64_C(1) << 37) /* share_address.line counts up to twice as many */
 #define KEPT_BYTES  (UINT64_C(512) << 20)
 #define KEPT_BLOCKS 32
-#define KEPT_VIEWS  1024
+#define KEPT_VIEWS  1024 /* of live processes */
+#define ENDED_VIEWS 128
 
 /* Note [staged writes].  A store to a line that the cache of a reader holds waits for that cache, for long if the two
  * cores share none.  A block that fits the caches is therefore either written in place by plain stores, or staged: it
@@ -61,7 +62,8 @@ struct share_block {
 struct share_view {
 	struct share_view *next;
 	struct shared_map map;
-	uint64_t from; /* where in the file the list begins that all users read now */
+	int64_t process; /* whose file it is: node/process_id.h */
+	uint64_t from;   /* where in the file the list begins that all users read now */
 	int users;
 };
 
@@ -268,14 +270,36 @@ static struct share_view *find_view(const struct share_address *address)
 	return view;
 }
 
-static void trim_views(void)
+/* Of a process that is not visible here nobody knows it at once. */
+static bool owner_has_ended(const struct share_view *view)
 {
+	int watch = process_is_visible(view->process) ? peer_watch_open(view->process) : -1;
+	bool ended = peer_watch_dead(watch);
+
+	peer_watch_close(watch);
+	return ended;
+}
+
+static bool is_new(int64_t process)
+{
+	for (const struct share_view *view = views; view != NULL; view = view->next)
+		if (view->process == process)
+			return false;
+	return true;
+}
+
+/* Before a view of that process's is added.  Nobody else keeps the memory of a process that has ended: where a new one
+ * has come, perhaps in place of another, all are looked at. */
+static void trim_views(int64_t process)
+{
+	bool asks = is_new(process);
 	int count = 0;
 
 	for (struct share_view **at = &views; *at != NULL;) {
 		struct share_view *view = *at;
 
-		if (view->users > 0 || (++count <= KEPT_VIEWS && atomic_load(&head_of(&view->map)->gone) == 0)) {
+		if (view->users > 0 || (++count <= KEPT_VIEWS && atomic_load(&head_of(&view->map)->gone) == 0 &&
+		                        (count <= ENDED_VIEWS || !asks || !owner_has_ended(view)))) {
 			at = &view->next;
 			continue;
 		}
@@ -315,10 +339,11 @@ choir_status share_open(const struct share_address *address, struct share_view *
 		return error_no_memory("a view of a shared block", sizeof *view);
 	}
 	view->map = map;
+	view->process = address->process;
 	view->from = (uint64_t)address->line * LINE_BYTES;
 	view->users = 1;
 	shared_lock();
-	trim_views();
+	trim_views(address->process);
 	view->next = views;
 	views = view;
 	shared_unlock();

@@ -9,6 +9,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -249,36 +250,83 @@ static void other_process(void **state)
 	share_give(block, true);
 }
 
-/* A child lends a block and is killed before the parent has opened it; one that has ended without any trouble is as
- * dead. */
+/* A child that lends a block until the parent closes its end. */
+static pid_t lend(int *answer, struct share_address *address)
+{
+	int out[2], in[2];
+	pid_t pid;
+
+	assert_true(pipe(out) == 0 && pipe(in) == 0);
+	pid = fork();
+	if (pid == 0) {
+		struct share_block *block;
+
+		close(in[1]);
+		if (share_take(1000, true, &block) != CHOIR_SUCCESS)
+			_exit(1);
+		share_offer(block, 1, address);
+		_exit(write(out[1], address, sizeof *address) != sizeof *address || read(in[0], address, 1) != 0);
+	}
+	close(out[1]);
+	close(in[0]);
+	assert_int_equal(read(out[0], address, sizeof *address), sizeof *address);
+	close(out[0]);
+	*answer = in[1];
+	return pid;
+}
+
+/* A lender is killed before the parent has opened its block; one that has ended without any trouble is as dead. */
 static void owner_is_dead(void **state)
 {
 	(void)state;
 	for (int killed = 0; killed < 2; killed++) {
 		struct share_address address;
 		struct share_view *view;
-		int ends[2], status;
-		pid_t pid;
+		int answer;
+		pid_t pid = lend(&answer, &address);
 
-		assert_int_equal(pipe(ends), 0);
-		pid = fork();
-		if (pid == 0) {
-			struct share_block *block;
-
-			if (share_take(1000, true, &block) != CHOIR_SUCCESS)
-				_exit(1);
-			share_offer(block, 1, &address);
-			_exit(write(ends[1], &address, sizeof address) == sizeof address && killed ? raise(SIGKILL)
-			                                                                           : 0);
-		}
-		close(ends[1]);
-		assert_int_equal(read(ends[0], &address, sizeof address), sizeof address);
-		assert_int_equal(read(ends[0], &status, 1), 0); /* the child has lost its files, if nothing else */
+		assert_int_equal(killed ? kill(pid, SIGKILL) : 0, 0);
+		close(answer);
+		assert_int_equal(waitid(P_PID, (id_t)pid, &(siginfo_t){ 0 }, WEXITED | WNOWAIT), 0); /* not reaped */
 		assert_int_equal(share_open(&address, &view), CHOIR_PEER_DEAD);
 		assert_non_null(strstr(choir_last_error(), "is dead"));
-		assert_int_equal(waitpid(pid, &status, 0), pid);
-		close(ends[0]);
+		assert_int_equal(waitpid(pid, NULL, 0), pid);
 	}
+}
+
+enum { ENDED = 128 }; /* whose files are kept: share.c */
+
+static int mapped_files(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[512];
+	int n = 0;
+
+	assert_non_null(maps);
+	while (fgets(line, sizeof line, maps) != NULL)
+		n += strstr(line, "choir-sparse") != NULL;
+	fclose(maps);
+	return n;
+}
+
+/* A process that lives on keeps the files of some that have ended, not of all. */
+static void forgets_the_ended(void **state)
+{
+	int before = mapped_files();
+
+	(void)state;
+	for (int i = 0; i < ENDED + 30; i++) {
+		struct share_address address;
+		struct share_view *view;
+		int answer, status;
+		pid_t pid = lend(&answer, &address);
+
+		assert_int_equal(share_open(&address, &view), CHOIR_SUCCESS);
+		share_close(view);
+		close(answer);
+		assert_true(waitpid(pid, &status, 0) == pid && status == 0);
+	}
+	assert_in_range(mapped_files() - before, ENDED / 2, ENDED + 1);
 }
 
 /* What somebody still has to read is waited for, as long as said. */
@@ -334,20 +382,19 @@ static void settles_in_time(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(read_where_it_lies),
-		cmocka_unit_test(not_used_again_while_read),
-		cmocka_unit_test(used_again_after_a_reader_without_memory),
-		cmocka_unit_test(used_again_behind_one_that_cannot_be_opened),
-		cmocka_unit_test(short_ones_in_turn),
-		cmocka_unit_test(made_either_way),
-		cmocka_unit_test(dropped_by_its_owner),
-		cmocka_unit_test(other_process),
-		cmocka_unit_test(owner_is_dead),
-		cmocka_unit_test(settles_when_read),
-		cmocka_unit_test(gives_up_once),
-		cmocka_unit_test(settles_in_time),
-	};
+	const struct CMUnitTest tests[] = { cmocka_unit_test(read_where_it_lies),
+		                            cmocka_unit_test(not_used_again_while_read),
+		                            cmocka_unit_test(used_again_after_a_reader_without_memory),
+		                            cmocka_unit_test(used_again_behind_one_that_cannot_be_opened),
+		                            cmocka_unit_test(short_ones_in_turn),
+		                            cmocka_unit_test(made_either_way),
+		                            cmocka_unit_test(dropped_by_its_owner),
+		                            cmocka_unit_test(other_process),
+		                            cmocka_unit_test(owner_is_dead),
+		                            cmocka_unit_test(forgets_the_ended),
+		                            cmocka_unit_test(settles_when_read),
+		                            cmocka_unit_test(gives_up_once),
+		                            cmocka_unit_test(settles_in_time) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
