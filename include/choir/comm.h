@@ -26,7 +26,8 @@ typedef struct choir_comm_config {
 	const char *rules;
 	const char *name; /* in error sentences and the log; copied; NULL: "comm" */
 	/* carries messages between nodes; the create call takes ownership, also when it fails; NULL: none.  Where
-	 * struct_size ends before this member, no call reads it, and the transport stays the caller's */
+	 * struct_size ends before this member, no call reads it, and the transport stays the caller's; so does one
+	 * whose table of calls ends before destroy, by its own struct_size */
 	struct choir_transport *transport;
 	/* 1: collective calls match by choir_call.key instead of by their order (docs/keyed.md); the same on all
 	 * ranks */

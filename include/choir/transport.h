@@ -25,8 +25,8 @@ typedef struct choir_message {
 } choir_message;
 
 typedef struct choir_transport_ops {
-	/* sizeof(choir_transport_ops); the create calls refuse another, and a table that lacks one of what stands above
-	 * the optional members, by ARGUMENT */
+	/* sizeof(choir_transport_ops); where the ranks need the transport the create calls refuse another, and a table
+	 * that lacks one of what stands above the optional members, by ARGUMENT */
 	size_t struct_size;
 	const char *name;
 	int polled; /* 1: only poll sees arrivals; 0: the transport calls choir_transport_wake for them */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/bootstrap.h"
 
+#include "api/links.h"
 #include "api/nodes.h"
 #include "exec/layout.h"
 #include "node/cache.h"
@@ -260,14 +261,12 @@ choir_status bootstrap_run(struct bootstrap *b, choir_status ready)
 
 void bootstrap_end(struct bootstrap *b)
 {
-	choir_transport *given = b->join->config->transport;
-
 	nodes_drop(b);
 	arena_release(b->ring_arena);
 	for (int i = 0; b->messengers != NULL && i < b->join->n_local; i++)
 		messenger_release(b->messengers[i]);
-	if (given != NULL && !b->transport_used && given->ops->destroy != NULL)
-		given->ops->destroy(given);
+	if (!b->transport_used)
+		links_drop_given(b->join->config->transport);
 	layout_free(&b->layout);
 	free(b->processes);
 	free(b->offers);

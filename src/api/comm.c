@@ -4,6 +4,7 @@
 #include "api/comm_life.h"
 #include "api/join.h"
 #include "api/bootstrap.h"
+#include "api/links.h"
 #include "api/named.h"
 #include "api/started.h"
 #include "exec/comm_list.h"
@@ -43,9 +44,8 @@ static choir_status refuse(choir_status st, const choir_comm_config *config)
 {
 	const size_t end = offsetof(choir_comm_config, transport) + sizeof config->transport;
 
-	if (config != NULL && config->struct_size >= end && config->transport != NULL &&
-	    config->transport->ops->destroy != NULL)
-		config->transport->ops->destroy(config->transport);
+	if (config != NULL && config->struct_size >= end)
+		links_drop_given(config->transport);
 	return st;
 }
 

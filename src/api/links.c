@@ -132,20 +132,29 @@ static choir_status link_rings(struct bootstrap *b)
 	return st;
 }
 
+#define LEAST_OPS (offsetof(choir_transport_ops, destroy) + sizeof((choir_transport_ops){ 0 }.destroy))
+
 static choir_status check_ops(const char *call, const choir_transport_ops *ops)
 {
-	const size_t least = offsetof(choir_transport_ops, destroy) + sizeof ops->destroy;
-
-	if (!struct_size_fits(ops->struct_size, sizeof *ops) || ops->struct_size < least)
+	if (ops == NULL)
+		return error_set(CHOIR_ARGUMENT, "%s: transport->ops is null", call);
+	if (!struct_size_fits(ops->struct_size, sizeof *ops) || ops->struct_size < LEAST_OPS)
 		return error_set(CHOIR_ARGUMENT,
 		                 "%s: transport->ops->struct_size is %zu; this library knows %zu to %zu (use "
 		                 "sizeof(choir_transport_ops))",
-		                 call, ops->struct_size, least, sizeof *ops);
+		                 call, ops->struct_size, LEAST_OPS, sizeof *ops);
 	if (ops->name == NULL || ops->send == NULL || ops->test == NULL || ops->poll == NULL || ops->give == NULL ||
 	    ops->abort == NULL || ops->destroy == NULL)
 		return error_set(CHOIR_ARGUMENT, "%s: transport->ops lacks its name or one of its first six calls",
 		                 call);
 	return CHOIR_SUCCESS;
+}
+
+/* Of a table that check_ops refuses no more is read than it says that there is. */
+void links_drop_given(choir_transport *given)
+{
+	if (given != NULL && given->ops != NULL && given->ops->struct_size >= LEAST_OPS && given->ops->destroy != NULL)
+		given->ops->destroy(given);
 }
 
 static choir_status link_transport(struct bootstrap *b)

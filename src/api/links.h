@@ -8,4 +8,7 @@
  */
 choir_status links_create(struct bootstrap *bootstrap);
 
+/* links_drop_given: destroys a transport that no messenger has, as the create call owns it; NULL is silent. */
+void links_drop_given(choir_transport *given);
+
 #endif

@@ -2,6 +2,7 @@
 #include "mpi/config.h"
 
 #include <choir/transport.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,9 +54,13 @@ int64_t mpi_deadline_ms(const choir_comm_config *config)
 	return text != NULL && end != text && *end == '\0' && value > 0 ? value : DEFAULT_DEADLINE_MS;
 }
 
+/* Of the table no more is read than it says that there is. */
 choir_status mpi_refuse(choir_status st, const choir_comm_config *config)
 {
-	if (config->transport != NULL && config->transport->ops->destroy != NULL)
-		config->transport->ops->destroy(config->transport);
+	const size_t least = offsetof(choir_transport_ops, destroy) + sizeof((choir_transport_ops){ 0 }.destroy);
+	const choir_transport_ops *ops = config->transport != NULL ? config->transport->ops : NULL;
+
+	if (ops != NULL && ops->struct_size >= least && ops->destroy != NULL)
+		ops->destroy(config->transport);
 	return st;
 }
