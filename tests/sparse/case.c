@@ -55,6 +55,8 @@ static choir_status on_complete(void *ctx, choir_buffer ind, size_t ind_count, c
 	if (ind_count > 0) {
 		assert_int_equal(ind.kind, side->lends_mem ? CHOIR_BUFFER_MEM : CHOIR_BUFFER_HOST);
 		assert_int_equal(val.kind, ind.kind);
+	} else {
+		assert_true(ind.kind == CHOIR_BUFFER_NONE && val.kind == CHOIR_BUFFER_NONE);
 	}
 	keep(side, ind, ind_count, val, val_count);
 	side->calls++;

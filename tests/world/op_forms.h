@@ -7,7 +7,7 @@
 #include "algo/collective.h"
 #include "world/memory.h"
 
-enum { OP_TENSORS = 3, OP_MOST_RANKS = 5, N_OP_FORMS = 11 };
+enum { OP_TENSORS = 3, OP_MOST_RANKS = 8, N_OP_FORMS = 11 };
 
 /* With request_p a request is made, else the call. */
 struct op_asked {

@@ -24,6 +24,7 @@ enum collective order_case_collective(const struct order_case *c)
 		return COLLECTIVE_REDUCE;
 	case ORDER_REDUCE_SCATTER:
 	case ORDER_SCATTER_LIST:
+	case ORDER_PADDED:
 		return COLLECTIVE_REDUCE_SCATTER;
 	case ORDER_REDUCE_SCATTERV:
 		return COLLECTIVE_REDUCE_SCATTERV;
@@ -99,6 +100,11 @@ static void draw_mix(uint64_t number, struct order_case *c)
 	c->kind = (enum order_kind)(number % ORDER_KINDS);
 	if (dtype_kind(c->dtype) == KIND_PAIR && c->kind == ORDER_SPARSE)
 		c->kind = ORDER_REDUCE;
+	if (c->kind == ORDER_REDUCE_SCATTER &&
+	    number / ORDER_KINDS / 4 % 2 == 1) /* of four in a row, so of every mix */
+		c->kind = ORDER_PADDED;
+	if (c->kind == ORDER_PADDED)
+		c->in_place = false;
 	c->names = c->kind != ORDER_SPARSE && number % 2 == 1;
 	c->must_fit = c->names && number % 4 == 1;
 }
@@ -132,22 +138,41 @@ struct order_case order_case_draw(uint64_t number, int nodes)
 
 bool order_case_blocks(const struct order_case *c)
 {
-	return c->kind == ORDER_REDUCE_SCATTER || c->kind == ORDER_REDUCE_SCATTERV || c->kind == ORDER_SCATTER_LIST;
+	return c->kind == ORDER_REDUCE_SCATTER || c->kind == ORDER_REDUCE_SCATTERV || c->kind == ORDER_SCATTER_LIST ||
+	       c->kind == ORDER_PADDED;
 }
 
-void order_case_span(const struct order_case *c, int rank, size_t *from, size_t *n)
+/* Equal blocks of `count` elements from `first` on, the last ones cut off. */
+static struct order_span block_of(size_t first, size_t count, int rank)
+{
+	size_t block = (count + ORDER_RANKS - 1) / ORDER_RANKS, from = block * (size_t)rank;
+
+	from = from < count ? from : count;
+	return (struct order_span){ first + from, block < count - from ? block : count - from };
+}
+
+int order_case_spans(const struct order_case *c, int rank, struct order_span *spans)
 {
 	bool to_root = c->kind == ORDER_REDUCE || c->kind == ORDER_REDUCE_LIST;
+	size_t third = c->count / ORDER_RANKS / 3 * ORDER_RANKS;
 
-	*from = 0;
-	*n = (to_root && rank != c->root) || (c->kind == ORDER_EXSCAN && rank == 0) ? 0 : c->count;
-	if (c->kind == ORDER_REDUCE_SCATTER || c->kind == ORDER_SCATTER_LIST) {
-		*n = c->count / ORDER_RANKS;
-		*from = *n * (size_t)rank;
-	} else if (c->kind == ORDER_REDUCE_SCATTERV) {
+	switch (c->kind) {
+	case ORDER_SCATTER_LIST:
+		spans[0] = block_of(0, third, rank);
+		spans[1] = block_of(third, c->count - third, rank);
+		return 2;
+	case ORDER_REDUCE_SCATTER:
+	case ORDER_PADDED:
+		spans[0] = block_of(0, c->count, rank);
+		return 1;
+	case ORDER_REDUCE_SCATTERV:
+		spans[0] = (struct order_span){ 0, c->counts[rank] };
 		for (int r = 0; r < rank; r++)
-			*from += c->counts[r];
-		*n = c->counts[rank];
+			spans[0].from += c->counts[r];
+		return 1;
+	default:
+		spans[0] = (struct order_span){ 0, c->count };
+		return (to_root && rank != c->root) || (c->kind == ORDER_EXSCAN && rank == 0) ? 0 : 1;
 	}
 }
 

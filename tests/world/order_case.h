@@ -21,7 +21,8 @@ enum order_kind {
 	ORDER_SCAN,
 	ORDER_EXSCAN,
 	ORDER_SPARSE,
-	ORDER_KINDS
+	ORDER_KINDS,
+	ORDER_PADDED = ORDER_KINDS /* has no turn of its own: instead of some ORDER_REDUCE_SCATTER */
 };
 
 struct order_case {
@@ -41,10 +42,14 @@ struct order_case order_case_draw(uint64_t number, int nodes);
 /* order_case_collective: of dense cases. */
 enum collective order_case_collective(const struct order_case *c);
 
-/* order_case_blocks: do the ranks get blocks of the result?  order_case_span: elements [*from, *from + *n) of it are
- * this rank's. */
+/* order_case_blocks: do the ranks get blocks of the result?  order_case_spans: elements [from, from + n) of each span
+ * are this rank's; returns their number, at most ORDER_SPANS: a list that is scattered has one a tensor. */
+enum { ORDER_SPANS = 2 };
+struct order_span {
+	size_t from, n;
+};
 bool order_case_blocks(const struct order_case *c);
-void order_case_span(const struct order_case *c, int rank, size_t *from, size_t *n);
+int order_case_spans(const struct order_case *c, int rank, struct order_span *spans);
 
 /* order_case_fill: the inputs of all ranks into all[r], and what this rank wants: the fold of those that it is of. */
 void order_case_fill(const struct order_case *c, uint64_t number, int rank, unsigned char *const *all,

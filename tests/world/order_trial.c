@@ -67,16 +67,33 @@ static choir_status part(choir_comm *comm, const struct hoard *hoard, const choi
 	}
 }
 
+static choir_status scatter_list(choir_comm *comm, const struct hoard *hoard, const choir_call *call)
+{
+	const struct order_case *c = &hoard->c;
+	struct order_span spans[ORDER_SPANS];
+	choir_tensor list[ORDER_SPANS];
+	size_t in = 0, out = 0;
+	int n = order_case_spans(c, choir_comm_rank(comm), spans);
+
+	for (int i = 0; i < n; in += spans[i].n * ORDER_RANKS, out += spans[i++].n)
+		list[i] = (choir_tensor){ element(hoard, hoard->in, in),
+			                  c->in_place ? element(hoard, hoard->in, spans[i].from)
+			                              : element(hoard, hoard->out, out),
+			                  spans[i].n, c->dtype };
+	return choir_reduce_scatter_multi(comm, list, (size_t)n, c->op, call, NULL);
+}
+
 /* All in one call: which blocks the ranks get depends on the length. */
 static choir_status scatter(choir_comm *comm, const struct hoard *hoard, const choir_call *call)
 {
 	const struct order_case *c = &hoard->c;
-	choir_tensor whole = { hoard->in, hoard->out, c->count / ORDER_RANKS, c->dtype };
 
 	if (c->kind == ORDER_REDUCE_SCATTERV)
 		return choir_reduce_scatterv(comm, hoard->in, hoard->out, c->counts, c->dtype, c->op, call, NULL);
 	if (c->kind == ORDER_SCATTER_LIST)
-		return choir_reduce_scatter_multi(comm, &whole, 1, c->op, call, NULL);
+		return scatter_list(comm, hoard, call);
+	if (c->kind == ORDER_PADDED)
+		return choir_reduce_scatter_padded(comm, hoard->in, hoard->out, c->count, c->dtype, c->op, call, NULL);
 	return choir_reduce_scatter(comm, hoard->in, hoard->out, c->count / ORDER_RANKS, c->dtype, c->op, call, NULL);
 }
 
@@ -115,21 +132,36 @@ static choir_status calls(choir_comm *comm, struct hoard *hoard, const char *opt
 	return st;
 }
 
+/* Has the result, at `got`, the bits of the fold?  Blocks lie one behind the other, in place where the inputs did. */
+static bool has_bits(const struct hoard *hoard, int rank, bool in_place, const unsigned char *got)
+{
+	size_t bytes = choir_dtype_bytes(hoard->c.dtype), at = 0;
+	struct order_span spans[ORDER_SPANS];
+	int n = order_case_spans(&hoard->c, rank, spans);
+	bool equal = true;
+
+	for (int i = 0; i < n; at += spans[i++].n)
+		equal &= memcmp(got + (in_place ? spans[i].from : at) * bytes, hoard->want + spans[i].from * bytes,
+		                spans[i].n * bytes) == 0;
+	return equal;
+}
+
 /* Returns true if the result has the bits of the fold. */
 static bool play(struct world *world, int rank, choir_comm *comm, struct order_trial *trial, struct hoard *hoard)
 {
 	const struct order_case *c = &hoard->c;
 	bool names = c->names && trial->options == NULL, in_place, refused, equal;
-	size_t bytes = choir_dtype_bytes(c->dtype), from, n;
+	size_t bytes = choir_dtype_bytes(c->dtype);
+	struct order_span spans[ORDER_SPANS];
 	choir_status st;
 
-	order_case_span(c, choir_comm_rank(comm), &from, &n);
+	order_case_spans(c, choir_comm_rank(comm), spans);
 	in_place = c->in_place && c->kind != ORDER_SPARSE;
 	memory_make(&hoard->send, world->device, c->device[choir_comm_rank(comm)], c->count * bytes, 0);
 	memory_make(&hoard->recv, world->device, c->device[choir_comm_rank(comm)], c->count * bytes, 16);
 	hoard->in = hoard->send.buffer;
 	hoard->out = !in_place              ? hoard->recv.buffer
-	             : order_case_blocks(c) ? element(hoard, hoard->in, from)
+	             : order_case_blocks(c) ? element(hoard, hoard->in, spans[0].from)
 	                                    : hoard->in;
 	st = calls(comm, hoard, trial->options != NULL ? trial->options : c->options);
 	refused = st == CHOIR_UNSUPPORTED && names && !c->must_fit;
@@ -146,9 +178,8 @@ static bool play(struct world *world, int rank, choir_comm *comm, struct order_t
 		trial->scans_done += names && !refused && (c->kind == ORDER_SCAN || c->kind == ORDER_EXSCAN);
 	}
 	memory_pull(in_place ? &hoard->send : &hoard->recv);
-	equal = memcmp(memory_payload(in_place ? &hoard->send : &hoard->recv) +
-	                   (in_place && order_case_blocks(c) ? from * bytes : 0),
-	               hoard->want + from * bytes, n * bytes) == 0;
+	equal =
+	    has_bits(hoard, choir_comm_rank(comm), in_place, memory_payload(in_place ? &hoard->send : &hoard->recv));
 	CHECK(memory_sentinels_stand(&hoard->send) && memory_sentinels_stand(&hoard->recv));
 	memory_free(&hoard->send);
 	memory_free(&hoard->recv);

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 enum form { REDUCE_SCATTER, ALLGATHER, BROADCAST, REDUCE, N_FORMS };
-enum { TENSORS = 23, GAP = 64, LONGEST = 1500 };
+enum { TENSORS = 23, GAP = 64, LONGEST = 1500, MOST_RANKS = 3 };
 enum how { BLOCKING, WITH_EVENT, KEPT, N_HOWS };
 
 struct shape {
@@ -292,6 +292,29 @@ static void all_shapes(struct world *world, int rank, choir_comm *comm, void *ki
 	}
 }
 
+/* A list of one type is one collective among those of the comm, and is executed as one. */
+static void one_collective(struct world *world, int rank, choir_comm *comm, void *unused)
+{
+	static int32_t send[MOST_RANKS][6 * MOST_RANKS], recv[MOST_RANKS][6 * MOST_RANKS];
+	struct shape shape = { .root = 0 };
+	struct set set = { .shape = &shape, .rank = rank, .n = world->n };
+
+	(void)unused;
+	for (int t = 0; t < TENSORS; t++)
+		set.tensors[t] = (choir_tensor){ choir_none(), choir_none(), 0, CHOIR_I32 };
+	for (size_t t = 0; t < 3; t++)
+		set.tensors[t] = (choir_tensor){ choir_host(&send[rank][2 * MOST_RANKS * t]),
+			                         choir_host(&recv[rank][2 * MOST_RANKS * t]), t % 2 + 1, CHOIR_I32 };
+	for (int form = 0; form < N_FORMS; form++) {
+		uint64_t before = comm->submission.next_seq;
+
+		shape.form = (enum form)form;
+		OK(call_of(&set, comm, NULL, NULL));
+		if (comm->submission.next_seq != before + 1)
+			world_fail(world, rank, "a list of form %d was several collectives", form);
+	}
+}
+
 static void test_shapes(void **state)
 {
 	static const int sizes[] = { 1, 2, 3, 5, 8 };
@@ -300,6 +323,7 @@ static void test_shapes(void **state)
 	for (size_t i = quick_wanted() ? 1 : 0; i < (quick_wanted() ? 3 : sizeof sizes / sizeof *sizes); i++)
 		line_up_layouts(sizes[i], all_shapes);
 	line_up_run(4, 2, 60000, all_shapes, NULL);
+	line_up_layouts(MOST_RANKS, one_collective);
 }
 
 static void test_pointers(void **state)

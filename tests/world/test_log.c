@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* CHOIR_LOG: the environment of each ctest entry sets it.  With debug a line for every call of every rank, inline or
  * queued; with warn the late rank and no calls; with error only a comm's failure; a program's own function gets
- * everything instead. */
+ * the others, and no lines of calls. */
 #include "base/log.h"
 #include "world/world.h"
 

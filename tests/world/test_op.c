@@ -50,8 +50,18 @@ static void sum_f32(void *ctx, void *acc, const void *src, size_t count, choir_d
 		((float *)acc)[i] += ((const float *)src)[i];
 }
 
+/* Commutative only by what its maker says. */
+static void keep_first(void *ctx, void *acc, const void *src, size_t count, choir_dtype dtype)
+{
+	(void)ctx;
+	(void)acc;
+	(void)src;
+	(void)count;
+	(void)dtype;
+}
+
 static int million = 1000000;
-static choir_op affine[N_AFFINE_FORMS], next[N_AFFINE_FORMS], sum[N_AFFINE_FORMS];
+static choir_op affine[N_AFFINE_FORMS], next[N_AFFINE_FORMS], sum[N_AFFINE_FORMS], first[N_AFFINE_FORMS];
 
 static choir_op create(choir_op_config config, enum affine_form form)
 {
@@ -72,7 +82,8 @@ static choir_op create(choir_op_config config, enum affine_form form)
 
 static void create_ops(void)
 {
-	choir_op_config next_config = CHOIR_OP_CONFIG_INIT, sum_config = CHOIR_OP_CONFIG_INIT;
+	choir_op_config next_config = CHOIR_OP_CONFIG_INIT, sum_config = CHOIR_OP_CONFIG_INIT,
+			first_config = CHOIR_OP_CONFIG_INIT;
 
 	next_config.name = "next";
 	next_config.fold = next_sum;
@@ -85,10 +96,14 @@ static void create_ops(void)
 	sum_config.name = "my sum";
 	sum_config.fold = sum_f32;
 	sum_config.fold_text = "a + b";
+	first_config.name = "first";
+	first_config.fold = keep_first;
+	first_config.fold_text = "a";
 	for (int form = 0; form < N_AFFINE_FORMS; form++) {
 		affine[form] = affine_create((enum affine_form)form);
 		next[form] = create(next_config, (enum affine_form)form);
 		sum[form] = create(sum_config, (enum affine_form)form);
+		first[form] = create(first_config, (enum affine_form)form);
 	}
 }
 
@@ -274,6 +289,39 @@ static void whole_values(void **state)
 			}
 }
 
+/* order=ranks holds for an operator that could be folded in another order: in place two values change places else. */
+static void by_rank(struct world *world, int rank, choir_comm *comm, void *form_p)
+{
+	choir_call call = CHOIR_CALL_INIT;
+	float *data = calloc(LONG, sizeof *data);
+
+	call.options = "order=ranks";
+	for (size_t count = 1; count <= LONG; count = count == 1 ? COUNT : count == COUNT ? LONG : LONG + 1)
+		for (int again = 0; again < 3; again++) {
+			bool right = true;
+
+			for (size_t i = 0; i < count; i++)
+				data[i] = (float)(rank * LONG + (int)i);
+			OK(choir_allreduce(comm, choir_host(data), choir_host(data), count, CHOIR_F32,
+			                   first[*(enum affine_form *)form_p], &call, NULL));
+			for (size_t i = 0; i < count; i++)
+				right &= data[i] == (float)i;
+			if (!right)
+				world_fail(world, rank, "%zu elements: not those of rank 0", count);
+		}
+	free(data);
+}
+
+static void in_rank_order(void **state)
+{
+	static const int layouts[][2] = { { 2, 0 }, { 2, 1 }, { 3, 0 }, { 8, 0 }, { 8, 4 }, { 8, 2 }, { 8, 1 } };
+
+	(void)state;
+	for (int form = 0; form < N_AFFINE_FORMS; form++)
+		for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
+			world_run_at(layouts[i][0], layouts[i][1], 60000, by_rank, &form);
+}
+
 static void in_memory(struct world *world, int rank, choir_comm *comm, void *form_p)
 {
 	cl_context context = choir_device_context(world->device);
@@ -310,7 +358,7 @@ static void memory_of_a_device(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(every_algorithm), cmocka_unit_test(whole_values),
-		                            cmocka_unit_test(memory_of_a_device) };
+		                            cmocka_unit_test(in_rank_order), cmocka_unit_test(memory_of_a_device) };
 	int failed;
 
 	create_ops();

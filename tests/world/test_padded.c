@@ -19,6 +19,7 @@ struct shape {
 	bool gathers, on_device, as_list, kept;
 	choir_op op;
 	const char *options;
+	const char *algorithm;   /* that must have run; NULL = any */
 	size_t counts[SEGMENTS]; /* one behind the other; only the first, if not as a list */
 };
 
@@ -119,18 +120,18 @@ static bool is_right(struct set *set)
 	return right;
 }
 
-static choir_status call_of(struct set *set, choir_comm *comm, const choir_call *call)
+static choir_status call_of(struct set *set, choir_comm *comm, const choir_call *call, choir_event **event_p)
 {
 	const choir_tensor *t = set->tensors;
 	choir_op op = set->shape->op;
 
 	if (set->shape->as_list && set->shape->gathers)
-		return choir_allgather_padded_multi(comm, t, SEGMENTS, call, NULL);
+		return choir_allgather_padded_multi(comm, t, SEGMENTS, call, event_p);
 	if (set->shape->as_list)
-		return choir_reduce_scatter_padded_multi(comm, t, SEGMENTS, op, call, NULL);
+		return choir_reduce_scatter_padded_multi(comm, t, SEGMENTS, op, call, event_p);
 	if (set->shape->gathers)
-		return choir_allgather_padded(comm, t->send, t->recv, t->count, t->dtype, call, NULL);
-	return choir_reduce_scatter_padded(comm, t->send, t->recv, t->count, t->dtype, op, call, NULL);
+		return choir_allgather_padded(comm, t->send, t->recv, t->count, t->dtype, call, event_p);
+	return choir_reduce_scatter_padded(comm, t->send, t->recv, t->count, t->dtype, op, call, event_p);
 }
 
 static choir_status keep(struct set *set, choir_comm *comm, const choir_call *call, choir_request **request_p)
@@ -161,8 +162,15 @@ static void run_shape(struct world *world, int rank, choir_comm *comm, const str
 	if (shape->kept)
 		OK(keep(&set, comm, &call, &request));
 	for (int round = 0; round < 2; round++) {
+		choir_event *event = NULL, **event_p = shape->algorithm != NULL ? &event : NULL;
+
 		fill(&set);
-		OK(shape->kept ? choir_start(request, NULL, NULL) : call_of(&set, comm, &call));
+		OK(shape->kept ? choir_start(request, NULL, event_p) : call_of(&set, comm, &call, event_p));
+		if (event != NULL && OK(choir_event_wait(event, -1)) &&
+		    strcmp(choir_event_algorithm(event), shape->algorithm) != 0)
+			world_fail(world, rank, "%s by %s, not %s", shape->gathers ? "allgather" : "reduce_scatter",
+			           choir_event_algorithm(event), shape->algorithm);
+		choir_event_release(event);
 		if (!is_right(&set))
 			world_fail(world, rank, "%s, %zu elements, device %d, list %d, '%s', round %d: wrong",
 			           shape->gathers ? "allgather" : "reduce_scatter", shape->counts[0], shape->on_device,
@@ -195,6 +203,9 @@ static void all_shapes(struct world *world, int rank, choir_comm *comm, void *ki
 			if (kind == NULL || s.on_device)
 				run_shape(world, rank, comm, &s);
 			s.options = methods[(i / 2 + c) % N_METHODS].option;
+			if (world->n > 1 && counts[c] > 0)
+				s.algorithm = s.gathers ? methods[(i / 2 + c) % N_METHODS].gather
+				                        : methods[(i / 2 + c) % N_METHODS].scatter;
 			if (kind == NULL)
 				run_shape(world, rank, comm, &s);
 		}

@@ -271,7 +271,9 @@ static void test_create_refuses(void **state)
 	assert_int_equal(choir_comm_create_start(NULL, 0, &device, &config, &comm, &event), CHOIR_ARGUMENT);
 	assert_int_equal(choir_comm_create_start(&bootstrap, 1, &device, &config, &comm, &event), CHOIR_ARGUMENT);
 	assert_true(says(choir_last_error(), "choir_comm_create_start|without gather"));
-	assert_int_equal(destroyed - before, 5);
+	config.struct_size = sizeof config + 64;
+	assert_int_equal(choir_comm_create(&bootstrap, 1, &device, &config, &comm), CHOIR_ARGUMENT);
+	assert_int_equal(destroyed - before, 6);
 	config.transport = NULL;
 	config.struct_size = 4;
 	assert_int_equal(choir_comm_create_start(NULL, 1, &device, &config, &comm, &event), CHOIR_ARGUMENT);
