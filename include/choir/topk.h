@@ -26,9 +26,9 @@ extern "C" {
 
 typedef struct choir_topk_state choir_topk_state;
 
-/* How a rank selects.  REUSE: the k largest every `threshold_period` calls; between them what the threshold of the call
- * before lets pass, which moves by a factor when the count leaves a band; the largest are taken where that is more than
- * the band's top or less than its bottom.  Zeros are not. */
+/* How a rank selects.  REUSE: every `threshold_period` calls the k largest; in the calls between them the entries that
+ * pass the threshold of the call before, which moves by a factor when their number leaves a band.  If more pass than
+ * the band's top, or fewer than its bottom, the largest are selected, as many as that bound.  Zeros never are. */
 typedef enum choir_topk_threshold {
 	CHOIR_TOPK_THRESHOLD_AUTO = 0,  /* as the algorithm does (docs/topk.md) */
 	CHOIR_TOPK_THRESHOLD_EXACT = 1, /* the k largest in every call */
@@ -101,7 +101,7 @@ CHOIR_API choir_status choir_topk_import(choir_topk_state *state, const void *by
 /* choir_topk_residual: copies it out, count elements of f32 (f64 for f64), to host memory. */
 CHOIR_API choir_status choir_topk_residual(choir_topk_state *state, void *to);
 
-/* Where the result goes; what is choir_none() is not wanted, but one of dense and ind with val is. */
+/* Where the result goes: dense, or ind and val, or all three; the others are choir_none(). */
 typedef struct choir_topk_out {
 	size_t struct_size;    /* sizeof(choir_topk_out) */
 	choir_buffer dense;    /* count elements of dtype; zero where nothing came */

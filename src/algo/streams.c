@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Note [streams].  A slot has areas of one chunk.  In period k a rank copies its chunk k to its slot ("put"), publishes
  * phase k + 1, copies chunk k - 1 from all other slots ("take"; this hides the wait) and awaits phase k + 1 of all.
- * Where commands copy, it puts chunk k + AHEAD then, and takes while that is under way.  Put k + AHEAD overwrites chunk
- * k + AHEAD - AREAS.  All ranks have taken chunk k - 1 - BEHIND before phase k, which was awaited in period k - 1, so
- * AHEAD + BEHIND + 1 areas are enough.  Where no rank's commands copy all have taken chunk k - 3 by then: ranks that
- * are closer together read more from each other's caches.  There are as many everywhere: an area that is used late has
- * left the private caches of the cores (exec/slot_ring.h).  The longest stream sets the number of periods; all ranks
- * know all lengths.
+ * Where commands copy, the rank puts chunk k + AHEAD in period k, and takes chunk k - 1 meanwhile.  Put k + AHEAD
+ * overwrites chunk k + AHEAD - AREAS.  All ranks have taken chunk k - 1 - BEHIND before phase k, which was awaited in
+ * period k - 1, so AHEAD + BEHIND + 1 areas are enough.  Where no rank's commands copy all have taken chunk k - 3 by
+ * then: ranks that are closer together read more from each other's caches.  There are as many everywhere: an area that
+ * is used late has left the private caches of the cores (exec/slot_ring.h).  The longest stream sets the number of
+ * periods; all ranks know all lengths.
  *
  * A rank copies its own part from SEND to RECV in as many pieces, after it has published: the wait hides the copy, and
  * bytes that other ranks take too are in the cache.  Where one command of the device copies all of it, that waits for

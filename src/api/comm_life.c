@@ -247,7 +247,8 @@ static void stop_engine(struct choir_comm *comm)
 		wait_yield();
 	submit_refuse(comm);
 	atomic_store(&comm->engine.closed, true);
-	/* Threads between comm_enter and comm_leave came in before that, and wait for nothing: all calls are over. */
+	/* Threads between comm_enter and comm_leave came in before that.  All calls are over, so they wait for nothing
+	 * but builds of kernels. */
 	while (atomic_load(&comm->uses.inside) > 0 || atomic_load(&comm->uses.flushing) > 0)
 		wait_yield();
 	free_pool(comm, &comm->submission.pool);

@@ -79,8 +79,8 @@ static const struct algorithm *by_size(const struct dense_options *options, cons
 	return other != NULL ? other : chosen;
 }
 
-/* The way that a ring goes; but a call's topology comes before its comm's way, and a way that what was chosen could not
- * go does not hold. */
+/* May this ring be taken: does it go the way that the options ask for?  A call's topology comes before its comm's way,
+ * and a way that the chosen algorithm cannot go does not hold. */
 static bool may_take(const struct algorithm *ring, const struct dense_options *options, const struct algorithm *chosen)
 {
 	return goes_that_way(ring, options) || !goes_that_way(chosen, options) ||

@@ -208,7 +208,8 @@ void comm_release(struct choir_comm *comm);
 
 /* comm_enter: until comm_leave nothing that the comm has is freed by a destroying thread.  False: it has been
  * destroyed, and only its shell is left, which a reference keeps.  Nested calls are fine.  Between the two a thread
- * waits for nothing but calls on the comm, all of which choir_comm_destroy ends. */
+ * waits for nothing but calls on the comm, all of which choir_comm_destroy ends, and for builds of kernels, until its
+ * own call's deadline. */
 bool comm_enter(struct choir_comm *comm);
 void comm_leave(struct choir_comm *comm);
 

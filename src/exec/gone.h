@@ -58,7 +58,7 @@ choir_status gone_refuse(const struct run *run);
 
 /* --- gone_say.c --- */
 
-/* gone_ask: that rank has been waited for for long: asks two of the ranks that it would have told, others in each turn,
+/* gone_ask: after a long wait for that rank: asks two of the ranks that it would have told, others in each turn,
  * whether it has gone.  gone_pass_on: answers that to a rank that has asked.  The driver only; never wait. */
 void gone_ask(struct choir_comm *comm, int rank, unsigned turn);
 void gone_pass_on(struct choir_comm *comm, int rank, int to);

@@ -250,9 +250,9 @@ static bool is_wanted_elsewhere(const struct choir_comm *comm)
 
 /* Note [back-pressure].  A sender that finds no room in the ring of its peer and none in the transport could go on, and
  * would soon be thousands of messages ahead, which cost memory and the help of the background thread.  So its call
- * waits for the transport as long as it holds fewer messages than ever since; where that takes more than a moment, the
- * peer is busy elsewhere, and no call waits for that until a message has left; a peer that stays away is bounded by
- * Note [room] in net/sends.h.  Messages that arrive meanwhile, and sends of other threads, do not prolong the wait:
+ * waits while the number of its messages in the transport falls.  If that number stays for more than a moment, the peer
+ * is busy elsewhere: no call waits again before a message has left.  A peer that stays away is bounded by Note [room]
+ * in net/sends.h.  Messages that arrive meanwhile, and sends of other threads, do not prolong the wait:
  * this thread may be the one that is to receive them.  True: messages are left. */
 static bool sends_are_left(struct choir_comm *comm)
 {

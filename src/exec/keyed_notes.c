@@ -115,8 +115,9 @@ static void take_said(struct choir_comm *comm, struct key_note *note)
 		           comm->keyed->n_ordered);
 }
 
-/* A question, which only a rank that has made the call answers, or such an answer.  A call that has begun is the one
- * that is asked about if its place is behind the calls that the other rank has begun; else the key has come again. */
+/* A question about a key, which only a rank that has made the call answers, or such an answer.  Is this rank's call of
+ * that key the one in question?  If it has begun, yes, if its place is behind the calls that the other rank has begun;
+ * else the key has come again. */
 static void take_talk(struct choir_comm *comm, struct key_note *note)
 {
 	struct keyed *keyed = comm->keyed;

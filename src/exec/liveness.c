@@ -4,9 +4,9 @@
  * one that this rank waits for, and so on.  If a rank on the way has been silent for long, the one with the longest
  * silence is named; the last word of a silent rank is old, so the chain may go on beyond it.  Otherwise the rank at the
  * end is named, which waits for nobody.  A rank that waits in one comm for long says so in its relatives too, if the
- * awaited rank is one of theirs and no call of it there waits for a rank or is at work; calls behind deps do neither,
- * whatever they depend on.  Questions and answers between nodes may be lost; the next question comes at twice the time,
- * the last one well before the deadline.
+ * awaited rank is one of theirs and no call of it there waits for a rank or is at work; a call whose deps are not
+ * complete counts as neither.  Questions and answers between nodes may be lost; the next question comes at twice the
+ * time, the last one well before the deadline.
  *
  * Note [signs].  A transport tells that a peer is lost when something is sent to it, and a rank that waits for a
  * message sends nothing.  So a rank that has waited for LIVENESS_SIGN_MS sends its sign to the ranks of other nodes
