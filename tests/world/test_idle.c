@@ -8,6 +8,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
@@ -21,7 +22,7 @@ enum {
 };
 
 static choir_comm *idle[IDLE][RANKS];
-static choir_comm *busy[RANKS];
+static choir_comm *_Atomic busy[RANKS]; /* the background thread looks at them */
 static _Atomic long idle_drives;
 
 bool __real_engine_drive(struct choir_comm *comm, bool messages, struct due_job *due_p);
@@ -61,7 +62,7 @@ static void leave_idle(struct world *world, int rank, choir_comm *comm, void *ar
 	int64_t began = 0;
 
 	(void)arg;
-	busy[rank] = comm;
+	atomic_store(&busy[rank], comm);
 	line_up();
 	for (int i = 0; i < IDLE; i++)
 		add(world, rank, idle[i][rank]);
