@@ -51,9 +51,7 @@ with choir.from_environment(device=choir.tinygrad.device(), deadline=60) as comm
 
 # The example, and a trace of the OpenCL calls of the thread that trains: the first two steps capture kernels.
 TRACED = """
-import os, sys, tempfile
-# tinygrad builds kernels in each process, and PoCL's cache on disk does not bear two that build at once.
-os.environ["POCL_CACHE_DIR"] = f"{tempfile.gettempdir()}/choir-tinygrad-{os.getuid()}-{os.environ['RANK']}"
+import sys
 sys.path[:0] = EXAMPLES
 import tinygrad_net
 from ranks import host_waits

@@ -16,12 +16,17 @@ import ctypes
 import os
 import statistics
 import sys
+import tempfile
 import time
 
 from find_clang import find_clang
 
 os.environ.setdefault("DEV", "CL")
 os.environ.setdefault("PARALLEL", "0")
+# tinygrad builds kernels in each process, and PoCL's cache on disk does not bear two that build at once.
+os.environ.setdefault(
+    "POCL_CACHE_DIR", f"{tempfile.gettempdir()}/choir-tinygrad-{os.getuid()}-{os.environ.get('RANK', '0')}"
+)
 find_clang()
 
 import numpy as np
