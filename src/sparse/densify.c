@@ -63,7 +63,9 @@ choir_status densify_start(struct sparse *sparse, struct script_turn *turn)
 	uint64_t send = 0, recv = region_bytes(sparse, me) * (uint64_t)n, from = 0;
 	unsigned char *to;
 
-	if (script_defers(sparse, turn, recv))
+	for (int d = 0; d < n; d++)
+		send += region_bytes(sparse, d);
+	if (script_defers(sparse, turn, send > recv ? send : recv))
 		return CHOIR_SUCCESS;
 	TRY(sparse_table(sparse, &sparse->counts));
 	TRY(sparse_table(sparse, &sparse->block_bytes));
@@ -73,7 +75,6 @@ choir_status densify_start(struct sparse *sparse, struct script_turn *turn)
 	for (int d = 0; d < n; d++) {
 		sparse->to_bytes[d] = region_bytes(sparse, d);
 		sparse->block_bytes[d] = region_bytes(sparse, me);
-		send += region_bytes(sparse, d);
 	}
 	TRY(pool_take(&sparse->out, send, "the dense rows"));
 	TRY(pool_take(&sparse->in, recv, "the dense rows of my region"));

@@ -49,10 +49,10 @@ static struct bucket_shape shape_of(const struct sparse *sparse)
 	return bucket_shape_of(sparse->facts.range, sparse->env.layout->n);
 }
 
-/* The bytes that a rank goes over in a phase: its own pairs, or its part of all. */
+/* The bytes that a rank goes over in a phase: its own pairs, or its part of all; in place it looks at all of them. */
 static uint64_t my_bytes(const struct sparse *sparse)
 {
-	uint64_t part = sparse->facts.pairs / (unsigned)sparse->env.layout->n;
+	uint64_t part = sparse->in_place ? sparse->facts.pairs : sparse->facts.pairs / (unsigned)sparse->env.layout->n;
 
 	return script_pair_bytes(sparse, sparse->header.pairs > part ? sparse->header.pairs : part);
 }
