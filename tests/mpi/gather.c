@@ -200,8 +200,8 @@ __attribute__((visibility("default"))) int setenv(const char *name, const char *
 	return real(name, value, overwrite);
 }
 
-/* MPI begins in each process alone: none computes with itself in silence. */
-static int run_apart(const struct rank *me, void *unused)
+/* MPI took another launcher: all processes are told, and none makes a comm of its own after that. */
+static int is_refused(const struct rank *me, const char *words)
 {
 	choir_bootstrap bootstrap = rank_bootstrap(me);
 	choir_comm_config config = config_of();
@@ -209,35 +209,30 @@ static int run_apart(const struct rank *me, void *unused)
 	choir_comm *comm = NULL;
 	choir_status st;
 
-	(void)unused;
-	ignores_launcher = true;
 	NEED(choir_device_create_host(&device) == CHOIR_SUCCESS);
 	st = choir_comm_create_gather(&bootstrap, 1, &device, &config, &comm);
 	NEED(st == CHOIR_UNSUPPORTED && comm == NULL);
-	NEED(strstr(choir_last_error(), "process 0 of 2 is its rank 0 of 1") != NULL);
-	st = choir_comm_create_world(1, &device, &config, &comm); /* which would be a comm of one rank */
+	NEED(strstr(choir_last_error(), words) != NULL);
+	st = choir_comm_create_world(1, &device, &config, &comm);
 	NEED(st == CHOIR_UNSUPPORTED && strstr(choir_last_error(), "this process could not start MPI before") != NULL);
 	choir_device_destroy(device);
 	return 0;
 }
 
+/* MPI begins in each process alone: none computes with itself in silence. */
+static int run_apart(const struct rank *me, void *unused)
+{
+	(void)unused;
+	ignores_launcher = true;
+	return is_refused(me, "process 0 of 2 is its rank 0 of 1");
+}
+
 /* Two of three processes have each other's number in MPI; the one whose number is right is told too. */
 static int run_swapped(const struct rank *me, void *unused)
 {
-	choir_bootstrap bootstrap = rank_bootstrap(me);
-	choir_comm_config config = config_of();
-	choir_device *device = NULL;
-	choir_comm *comm = NULL;
-	choir_status st;
-
 	(void)unused;
 	swaps_ranks = me->rank > 0;
-	NEED(choir_device_create_host(&device) == CHOIR_SUCCESS);
-	st = choir_comm_create_gather(&bootstrap, 1, &device, &config, &comm);
-	NEED(st == CHOIR_UNSUPPORTED && comm == NULL);
-	NEED(strstr(choir_last_error(), "process 1 of 3 is its rank 2 of 3") != NULL);
-	choir_device_destroy(device);
-	return 0;
+	return is_refused(me, "process 1 of 3 is its rank 2 of 3");
 }
 
 /* The program has had its own MPI, and the library no part in it. */
