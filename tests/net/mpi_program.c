@@ -16,7 +16,7 @@ static const struct {
 	{ "abort", case_abort, MPI_THREAD_MULTIPLE },       { "too_long", case_too_long, MPI_THREAD_MULTIPLE },
 	{ "deadline", case_deadline, MPI_THREAD_MULTIPLE }, { "create", case_create, MPI_THREAD_MULTIPLE },
 	{ "single", case_single, MPI_THREAD_SINGLE },       { "error", case_error, MPI_THREAD_MULTIPLE },
-	{ "stopped", case_stopped, MPI_THREAD_MULTIPLE },
+	{ "stopped", case_stopped, MPI_THREAD_MULTIPLE },   { "no_memory", case_no_memory, MPI_THREAD_MULTIPLE },
 };
 
 int main(int argc, char **argv)

@@ -33,6 +33,9 @@ void case_deadline(void);
 void case_stopped(void);
 int case_late(void);
 
+/* mpi_memory.c: the same without memory. */
+void case_no_memory(void);
+
 /* mpi_create.c: what stands around it, <choir/mpi.h>. */
 void case_create(void);
 void case_single(void);
