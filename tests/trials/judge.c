@@ -31,6 +31,14 @@ static bool names(const char *text, const char *before, int rank)
 	return at != NULL && (at[strlen(words)] < '0' || at[strlen(words)] > '9');
 }
 
+static bool says_dead(const char *text, int rank)
+{
+	char words[64];
+
+	snprintf(words, sizeof words, "rank %d is dead", rank);
+	return strstr(text, words) != NULL;
+}
+
 /* The victim's own call on the comm that it destroyed ends well, is ABORTED, or begins too late: ARGUMENT. */
 static bool is_right_of_victim(const struct outcome *o)
 {
@@ -43,8 +51,7 @@ static bool is_right(const struct trial *t, int rank, const struct outcome *o)
 {
 	switch (t->ending) {
 	case ENDS_KILLED:
-		return o->status == CHOIR_PEER_DEAD && names(o->text, "", t->victim) &&
-		       strstr(o->text, "is dead") != NULL;
+		return o->status == CHOIR_PEER_DEAD && says_dead(o->text, t->victim);
 	case ENDS_STOPPED:
 		return o->status == CHOIR_TIMEOUT && names(o->text, "waits for ", t->victim);
 	case ENDS_ABORTED:
