@@ -137,17 +137,21 @@ static void test_what_kernels_cannot(void **state)
 	choir_reduce_where reduce = device->reduce;
 
 	(void)state;
-	device->reduce = CHOIR_REDUCE_KERNEL;
-	device->facts.denormals = device->facts.fp64 = device->facts.exact_division = false;
 	for (int v = 0; v < 4; v++) {
-		struct trial t = { .dense = true,
-			           .op = v % 2 ? CHOIR_OP_MEAN : CHOIR_OP_SUM,
-			           .elem_bytes = v / 2 ? 2 : 4 };
+		struct trial host = { .dense = true,
+			              .op = v % 2 ? CHOIR_OP_MEAN : CHOIR_OP_SUM,
+			              .elem_bytes = v / 2 ? 2 : 4 };
+		struct trial t = host;
 
+		device->reduce = CHOIR_REDUCE_HOST;
+		world_run(RANKS, NULL, body, &host);
+		device->reduce = CHOIR_REDUCE_KERNEL;
+		device->facts.denormals = device->facts.fp64 = device->facts.exact_division = false;
 		world_run(RANKS, NULL, body, &t);
+		device->reduce = reduce;
+		device->facts = facts;
+		assert_memory_equal(t.result, host.result, sizeof t.result);
 	}
-	device->reduce = reduce;
-	device->facts = facts;
 }
 
 /* The costs that a comm read from its rules, made by a thread with that word. */
