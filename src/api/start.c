@@ -128,7 +128,7 @@ static choir_status execute_list(choir_comm *comm, struct prepared *prepared, in
 	call.deadline_ms = left_ms(end_ns);
 	if (st == CHOIR_SUCCESS && begun < prepared->n_parts)
 		st = submit_runs(comm, prepared, begun++, &call, NULL, NULL, &none);
-	if (st == CHOIR_NO_MEMORY && begun > 1) /* the first part is done: the list cannot be made again */
+	if (st != CHOIR_SUCCESS && begun > 1) /* the first part is done: the list cannot be made again */
 		comm_fail(comm, st, error_text());
 	prepared_release(prepared);
 	comm_leave(comm);
