@@ -20,7 +20,7 @@ static void *make(void *arg)
 	choir_status st = call->started.run(call->started.args);
 
 	event_complete(call->event, st, st == CHOIR_SUCCESS ? NULL : error_text());
-	bell_ring(bell_mine()); /* whoever waits for the event */
+	bell_ring_mine(); /* whoever waits for the event */
 	call->started.drop(call->started.args);
 	choir_event_release(call->event);
 	free(call);

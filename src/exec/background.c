@@ -32,12 +32,12 @@ static void *run_loop(void *life)
 	return NULL;
 }
 
-/* Under comm_list_lock. */
+/* Under comm_list_lock.  The removal of the last comm ends the thread: without a comm none is started. */
 static choir_status start(void (*loop)(unsigned life))
 {
 	void *life = (void *)(uintptr_t)atomic_load(&background.life);
 
-	if (background.started)
+	if (background.started || comm_list_first() == NULL)
 		return CHOIR_SUCCESS;
 	background.loop = loop;
 	background.started = pthread_create(&background.thread, NULL, run_loop, life) == 0;

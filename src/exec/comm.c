@@ -58,7 +58,7 @@ void comm_wake_node(struct choir_comm *comm)
 	for (int i = 0; i < comm->n_near; i++)
 		bell_ring(comm->processes[i].bell);
 	if (comm->wake_mine)
-		bell_ring(bell_mine());
+		bell_ring_mine();
 }
 
 void comm_wake_step(struct choir_comm *comm)
@@ -66,13 +66,13 @@ void comm_wake_step(struct choir_comm *comm)
 	for (int i = 0; i < comm->n_near; i++)
 		bell_ring_step(comm->processes[i].bell, comm->process);
 	if (comm->wake_mine)
-		bell_ring(bell_mine());
+		bell_ring_mine();
 }
 
 void comm_wake_self(void *unused)
 {
 	(void)unused;
-	bell_ring(bell_mine());
+	bell_ring_mine();
 }
 
 void comm_take_poison(struct choir_comm *comm)
@@ -123,7 +123,7 @@ static bool set_failure(struct choir_comm *comm, choir_status status, const char
 	}
 	pthread_mutex_unlock(&comm->failure.lock);
 	if (first)
-		bell_ring(bell_mine());
+		bell_ring_mine();
 	return first;
 }
 

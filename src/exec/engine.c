@@ -172,7 +172,7 @@ static void do_job(const struct due_job *due)
 		dev_build_deadline(0);
 	atomic_store_explicit(&due->run->script.job_done, true, memory_order_release);
 	atomic_fetch_sub_explicit(&comm->submission.in_jobs, 1, memory_order_relaxed);
-	bell_ring(bell_mine()); /* this thread may wait for another event, and leave the run to others */
+	bell_ring_mine(); /* this thread may wait for another event, and leave the run to others */
 }
 
 static _Atomic int passed_on; /* jobs that other threads than drivers do */
@@ -245,7 +245,7 @@ static void complete_all(struct choir_comm *comm, struct run *ended)
 		next = ended->next;
 		complete(ended);
 		atomic_fetch_sub_explicit(&comm->submission.unfinished, 1, memory_order_acq_rel);
-		bell_ring(bell_mine()); /* whoever waits for the event, or has a call that depends on it */
+		bell_ring_mine(); /* whoever waits for the event, or has a call that depends on it */
 	}
 	comm_release(comm);
 }

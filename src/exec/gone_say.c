@@ -185,13 +185,25 @@ void gone_pass_on(struct choir_comm *comm, int rank, int to)
 	                     pack(&words, words.tags, gone->cause_text), NULL);
 }
 
-/* A thread that walks along the list holds it for microseconds; exit() may have come from inside such a walk. */
-static bool lock_list(void)
+static bool lock_list(void *unused)
+{
+	(void)unused;
+	return comm_list_trylock();
+}
+
+static bool is_free(void *messenger)
+{
+	return messenger_is_free(messenger);
+}
+
+/* Threads hold the list, and a messenger, for microseconds; but exit() may have come from inside a walk along the list,
+ * or from a function of the transport. */
+static bool succeeds(bool (*attempt)(void *of), void *of)
 {
 	enum { MOST_MS = 100, LOOK_US = 50 };
 	int64_t end = wait_end_ns(MOST_MS);
 
-	while (!comm_list_trylock()) {
+	while (!attempt(of)) {
 		if (wait_now_ns() > end)
 			return false;
 		wait_sleep_us(LOOK_US);
@@ -202,10 +214,17 @@ static bool lock_list(void)
 /* A process that ends with comms says so to the other ranks: those of other nodes would not see it. */
 static void __attribute__((destructor)) say_end(void)
 {
-	if (!lock_list())
+	const struct messenger *held = NULL; /* by this thread */
+
+	if (!succeeds(lock_list, NULL))
 		return;
-	for (struct choir_comm *comm = comm_list_first(); comm != NULL; comm = comm->listing.next)
-		if (!comm_has_failed(comm))
+	for (struct choir_comm *comm = comm_list_first(); comm != NULL; comm = comm->listing.next) {
+		if (comm_has_failed(comm) || comm->messenger == held)
+			continue;
+		if (succeeds(is_free, comm->messenger))
 			gone_say(comm, true);
+		else
+			held = comm->messenger;
+	}
 	comm_list_unlock();
 }

@@ -109,5 +109,5 @@ void messages_deliver(void *ctx, struct message *message)
 			liveness_deliver(comm, &message->header, wait_now_ns());
 		message_give(message);
 	}
-	bell_ring(bell_mine());
+	bell_ring_mine();
 }

@@ -330,7 +330,7 @@ choir_status progress_kick(void)
 	if (atomic_load(&waiters) == 0)
 		st = background_wake(drive_in_background, &rested);
 	if (!rested) /* a waiter drives, or the background thread does: it may be asleep */
-		bell_ring(bell_mine());
+		bell_ring_mine();
 	return st;
 }
 
@@ -366,7 +366,7 @@ void progress_remove(struct choir_comm *comm)
 		atomic_store(&jobs.watched, false);
 	join = last && background_end(&thread);
 	comm_list_unlock();
-	bell_ring(bell_mine());
+	bell_ring_mine();
 	if (join)
 		pthread_join(thread, NULL);
 	if (last)

@@ -137,7 +137,7 @@ static choir_status take_back(struct run *const *parts, size_t n, choir_status s
 		run_discard(parts[i]);
 	}
 	atomic_fetch_sub_explicit(&comm->submission.unfinished, (int)n, memory_order_acq_rel);
-	bell_ring(bell_mine());
+	bell_ring_mine();
 	comm_release(comm);
 	return st;
 }

@@ -6,8 +6,5 @@
 
 void choir_transport_wake(void)
 {
-	struct bell *bell = bell_mine();
-
-	if (bell != NULL)
-		bell_ring(bell);
+	bell_ring_mine();
 }

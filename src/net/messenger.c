@@ -81,6 +81,15 @@ void messenger_give_turn(struct messenger *messenger)
 	pthread_mutex_unlock(&messenger->turn);
 }
 
+bool messenger_is_free(struct messenger *messenger)
+{
+	bool is_free = pthread_mutex_trylock(&messenger->turn) == 0;
+
+	if (is_free)
+		pthread_mutex_unlock(&messenger->turn);
+	return is_free;
+}
+
 choir_status messenger_failure(struct messenger *messenger)
 {
 	choir_status st = (choir_status)atomic_load_explicit(&messenger->failed, memory_order_acquire);

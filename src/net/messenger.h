@@ -83,6 +83,7 @@ bool messenger_any_lost(const struct messenger *messenger);
 
 void messenger_abort(struct messenger *messenger);    /* aborts the transport; later calls return ABORTED */
 bool messenger_busy(struct messenger *messenger);     /* true while a send is in flight */
+bool messenger_is_free(struct messenger *messenger);  /* false while a thread calls the transport: also this one */
 int messenger_in_flight(struct messenger *messenger); /* how many are */
 bool messenger_sends(struct messenger *messenger, uint64_t comm,
                      int rank);                           /* true while a send of that rank is in flight */

@@ -262,6 +262,14 @@ void bell_ring(struct bell *bell)
 		wake(bell->page);
 }
 
+void bell_ring_mine(void)
+{
+	struct bell *bell = bell_mine();
+
+	if (bell != NULL)
+		bell_ring(bell);
+}
+
 void bell_ring_step(struct bell *bell, int64_t process)
 {
 	uint64_t sleepers = sleepers_after_fence(bell->page), awaited = sleepers >> AWAITED_SHIFT;

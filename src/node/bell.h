@@ -35,9 +35,10 @@ bool bell_is_orphan(const struct bell *bell);
 void bell_leave_fences_to_ringers(struct bell *bell);
 
 /* bell_ring: wakes the process's sleeping threads; without one it costs a full fence and a load.  Async-signal-safe,
- * any thread.
+ * any thread.  bell_ring_mine: bell_mine(); silent in a process that can have none, where no thread sleeps on it.
  * bell_ring_step: the same for a step of that process: those who await steps of another one sleep on. */
 void bell_ring(struct bell *bell);
+void bell_ring_mine(void);
 void bell_ring_step(struct bell *bell, int64_t process);
 
 /* A thread sleeps in this order: seen = bell_arm(bell, awaited); check once more for work; then bell_sleep(bell, seen,
