@@ -20,8 +20,8 @@
  * while, if other programs took the core (Note [taken cores] in base/wait.c).
  * It does not spin where ranks outnumber cores (crowded) or where threads of a CPU device need this core.
  *
- * A thread that executes a call inline only spins, because its peers are about to answer: 2000 rounds in a whole call,
- * 500 in one step, 64 for one piece of a message, 16 before it looks for a free lane again (Note [lane gap] in
+ * A thread that executes a call inline only spins, because its peers are about to answer: 2000 rounds in which nothing
+ * moves, 500 in one step, 64 for one piece of a message, 16 before it looks for a free lane again (Note [lane gap] in
  * exec/run_admit.c), 1 where ranks are crowded, no more than 200 where other programs have the cores.  After that the
  * call becomes a run.
  *
@@ -57,7 +57,7 @@ struct wait_for {
 	bool polled;   /* messages that must be polled: no doorbell rings when one arrives */
 	bool timed;    /* a time that must be looked at */
 	bool crowded;  /* more ranks than cores */
-	bool blocking; /* the thread is in a blocking call */
+	bool blocking; /* the thread waits for this alone: it is not the background thread, nor looks with a time-out */
 	bool device;   /* commands of a device are under way, of whose ends nobody tells in time */
 	bool rings;    /* others are, of whose ends a callback tells */
 	bool shares;   /* threads of a CPU device need this core */
@@ -77,7 +77,7 @@ struct wait {
 void wait_look_at_clock(struct wait *wait, int64_t now_ns);
 bool wait_is_long(const struct wait *wait);
 
-/* How long to sleep, in us, while a command is under way whose end rings no doorbell. */
+/* How long to sleep, in us, while a command is under way whose end rings no doorbell, or another thread drives. */
 enum { WAIT_SILENT_US = 50 };
 
 /* wait_round: one round: spins or yields and returns 0, or returns the microseconds that the caller is to sleep. */

@@ -250,7 +250,7 @@ static void complete_all(struct choir_comm *comm, struct run *ended)
 	comm_release(comm);
 }
 
-bool engine_drive(struct choir_comm *comm, bool always, struct due_job *due_p)
+enum drive engine_drive(struct choir_comm *comm, bool always, struct due_job *due_p)
 {
 	struct engine *engine = &comm->engine;
 	struct run *ended, *ordered = NULL, *failed = NULL;
@@ -258,10 +258,10 @@ bool engine_drive(struct choir_comm *comm, bool always, struct due_job *due_p)
 
 	due_p->run = NULL;
 	if (!engine_enter(engine))
-		return false;
+		return DRIVE_BY_ANOTHER;
 	if (engine->closed) {
 		engine_leave(engine);
-		return false;
+		return DRIVE_NOTHING;
 	}
 	held = comm->keyed != NULL && keyed_holds(comm->keyed);
 	moved = comm->keyed != NULL && keyed_drive(comm, &ordered, &failed);
@@ -288,7 +288,7 @@ bool engine_drive(struct choir_comm *comm, bool always, struct due_job *due_p)
 		complete_all(comm, ended);
 	if (failed != NULL)
 		complete_all(comm, failed);
-	return moved || ended != NULL || failed != NULL;
+	return moved || ended != NULL || failed != NULL ? DRIVE_MOVED : DRIVE_NOTHING;
 }
 
 void engine_listen(struct choir_comm *comm)

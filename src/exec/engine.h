@@ -36,11 +36,12 @@ struct due_job {
 	int64_t until_ns; /* the deadline of its call */
 };
 
-/* engine_drive: takes what was submitted, looks for messages, advances what can be advanced, completes what ended.  If
- * another thread is at it: false at once.  True if anything moved. always: look for messages even if no run in flight
- * sends or receives.  A look costs more than a round of a call in shared memory, so waiting threads ask for one in some
- * rounds only. *due_p: a job that the thread then does, by engine_do_job, without the right to drive. */
-bool engine_drive(struct choir_comm *comm, bool always, struct due_job *due_p);
+/* engine_drive: takes what was submitted, looks for messages, advances what can be advanced, completes what ended.
+ * DRIVE_BY_ANOTHER: another thread is at it, so this one has not looked.  always: look for messages even if no run in
+ * flight sends or receives.  A look costs more than a round of a call in shared memory, so waiting threads ask for one
+ * in some rounds only.  *due_p: a job that the thread then does, by engine_do_job, without the right to drive. */
+enum drive { DRIVE_NOTHING, DRIVE_BY_ANOTHER, DRIVE_MOVED };
+enum drive engine_drive(struct choir_comm *comm, bool always, struct due_job *due_p);
 
 /* engine_listen: looks for messages, unless another thread drives.  Between comm_enter and comm_leave. */
 void engine_listen(struct choir_comm *comm);

@@ -22,6 +22,7 @@
  * other wake it once.  Jobs that are passed on are work that it waits for anyway. */
 #include "exec/progress.h"
 
+#include "base/arithmetic.h"
 #include "base/fork.h"
 #include "base/wait.h"
 #include "exec/background.h"
@@ -103,34 +104,38 @@ static void do_job_outside(const struct due_job *due)
 	atomic_fetch_add(&waiters, 1);
 }
 
-static bool drive(struct choir_comm *comm, bool always)
+static enum drive drive(struct choir_comm *comm, bool always)
 {
 	struct due_job due;
-	bool moved = engine_drive(comm, always, &due);
+	enum drive found = engine_drive(comm, always, &due);
 
 	if (due.run == NULL)
-		return moved;
+		return found;
 	do_job_outside(&due);
-	return true;
+	return DRIVE_MOVED;
 }
 
-/* The busy ones.  NULL: all of them. */
-static bool drive_all_but(const struct choir_comm *mine)
+/* The busy ones; the most of what was found.  NULL: all of them. */
+static enum drive drive_all_but(const struct choir_comm *mine)
 {
 	struct choir_comm *comm = NULL;
-	bool moved = false;
+	enum drive most = DRIVE_NOTHING, found;
 
-	while ((comm = comm_list_next(comm, COMM_LIST_BUSY)) != NULL)
-		if (comm != mine && drive(comm, true)) {
+	while ((comm = comm_list_next(comm, COMM_LIST_BUSY)) != NULL) {
+		found = comm != mine ? drive(comm, true) : DRIVE_NOTHING;
+		if (found == DRIVE_MOVED)
 			comm_list_note_work(comm);
-			moved = true;
-		}
-	return moved;
+		if (found > most)
+			most = found;
+	}
+	return most;
 }
 
-/* Sleeps on the doorbell unless something moved after arming, or the awaited process has made its step meanwhile. */
-static void sleep_once(choir_event *event, int64_t sleep_us)
+/* Sleeps on the doorbell unless something moved after arming, or the awaited process has made its step meanwhile.
+ * Whoever drives this rank (NULL: one of them) meanwhile rings nobody when it leaves: the sleep is short then. */
+static void sleep_once(struct choir_comm *mine, choir_event *event, int64_t sleep_us)
 {
+	enum drive own, others;
 	struct bell *bell = bell_mine();
 	int64_t awaited = pending_process();
 	uint32_t seen;
@@ -142,26 +147,31 @@ static void sleep_once(choir_event *event, int64_t sleep_us)
 	seen = bell_arm(bell, awaited);
 	if (sleep_us > WAIT_SILENT_US && !pending_ring_at_ends())
 		sleep_us = WAIT_SILENT_US;
-	if ((event != NULL && event_is_complete(event)) || drive_all_but(NULL) ||
+	own = mine != NULL ? drive(mine, true) : DRIVE_NOTHING;
+	others = drive_all_but(mine);
+	if ((event != NULL && event_is_complete(event)) || own == DRIVE_MOVED || others == DRIVE_MOVED ||
 	    (awaited != BELL_ANY && pending_process() != awaited)) {
 		bell_disarm(bell);
 		return;
 	}
+	if ((mine != NULL ? own : others) == DRIVE_BY_ANOTHER)
+		sleep_us = min_i64(sleep_us, WAIT_SILENT_US);
 	bell_sleep(bell, seen, sleep_us);
 }
 
 /* One round with nothing to do. */
-static void idle_round(struct wait *idle, const struct choir_comm *mine, choir_event *event, const struct wait_for *why)
+static void idle_round(struct wait *idle, struct choir_comm *mine, choir_event *event, const struct wait_for *why)
 {
 	int64_t sleep_us;
 
-	if (idle->rounds % OTHERS_EVERY == OTHERS_EVERY - 1 && comm_list_has_others(mine) && drive_all_but(mine)) {
+	if (idle->rounds % OTHERS_EVERY == OTHERS_EVERY - 1 && comm_list_has_others(mine) &&
+	    drive_all_but(mine) == DRIVE_MOVED) {
 		idle->rounds = 0;
 		return;
 	}
 	sleep_us = wait_round(idle, why);
 	if (sleep_us > 0)
-		sleep_once(event, sleep_us);
+		sleep_once(mine, event, sleep_us);
 }
 
 /* A comm that is not busy may have messages: questions, or what a peer cannot go on before it has sent. */
@@ -173,7 +183,7 @@ static void check_all(void)
 		if (!engine_idle(comm) || comm_list_is_busy(comm)) {
 			check_in_flight(comm);
 		} else if (comm_enter(comm)) { /* else another thread is destroying it */
-			if (drive(comm, true) || messenger_busy(comm->messenger))
+			if (drive(comm, true) == DRIVE_MOVED || messenger_busy(comm->messenger))
 				comm_list_note_work(comm);
 			comm_leave(comm);
 		}
@@ -212,7 +222,7 @@ static void stop_waiting(void)
 
 /* polled: messages must be.  timed: nothing rings when the time is over, so it sleeps no longer than for
  * messages. */
-static void idle_in(struct wait *idle, const struct choir_comm *comm, choir_event *event, bool polled, bool timed)
+static void idle_in(struct wait *idle, struct choir_comm *comm, choir_event *event, bool polled, bool timed)
 {
 	struct wait_for why = {
 		.polled = polled, .timed = timed, .crowded = comm->crowded, .blocking = polled || !timed
@@ -237,13 +247,15 @@ bool progress_wait(choir_event *event, int64_t timeout_ms)
 	struct choir_comm *comm = event->comm;
 	struct wait idle = { 0 };
 	int64_t end = wait_end_ns(timeout_ms);
-	bool inside = comm_enter(comm), moved;
+	bool inside = comm_enter(comm);
 	bool polled = inside && comm->messenger != NULL && messenger_polled(comm->messenger);
 
 	join_waiters();
 	for (unsigned round = 0; !event_is_complete(event); round++) {
+		enum drive found;
+
 		inside = still_inside(comm, inside);
-		moved = inside ? drive(comm, round % MESSAGES_EVERY == MESSAGES_EVERY - 1) : drive_all_but(comm);
+		found = inside ? drive(comm, round % MESSAGES_EVERY == MESSAGES_EVERY - 1) : drive_all_but(comm);
 		if (event_is_complete(event))
 			break;
 		if (round % CLOCK_EVERY == CLOCK_EVERY - 1 || wait_is_long(&idle) || end != INT64_MAX) {
@@ -253,7 +265,7 @@ bool progress_wait(choir_event *event, int64_t timeout_ms)
 				break;
 			look_at_clock(&idle, now);
 		}
-		if (moved)
+		if (found == DRIVE_MOVED)
 			idle.rounds = 0;
 		else
 			idle_in(&idle, comm, event, polled && inside, timeout_ms >= 0 || !inside);
@@ -273,13 +285,13 @@ bool progress_while(bool (*busy)(struct choir_comm *), struct choir_comm *comm, 
 
 	join_waiters();
 	while ((left = busy(comm))) {
-		bool moved = drive(comm, true);
+		enum drive found = drive(comm, true);
 		int64_t now = wait_now_ns();
 
 		if (now >= end)
 			break;
 		look_at_clock(&idle, now);
-		if (moved)
+		if (found == DRIVE_MOVED)
 			idle.rounds = 0;
 		else
 			idle_in(&idle, comm, NULL, false, true);
@@ -306,11 +318,11 @@ static void drive_in_background(unsigned life)
 		check_if_due(wait_now_ns());
 		for (unsigned round = 0;; round++) {
 			struct wait_for why = { .polled = false };
-			bool moved = drive_all_but(NULL);
+			enum drive found = drive_all_but(NULL);
 
 			if (round % CLOCK_EVERY == CLOCK_EVERY - 1 || wait_is_long(&idle))
 				look_at_clock(&idle, wait_now_ns());
-			if (moved) {
+			if (found == DRIVE_MOVED) {
 				idle.rounds = 0;
 				continue;
 			}

@@ -25,10 +25,10 @@ static choir_comm *idle[IDLE][RANKS];
 static choir_comm *_Atomic busy[RANKS]; /* the background thread looks at them */
 static _Atomic long idle_drives;
 
-bool __real_engine_drive(struct choir_comm *comm, bool messages, struct due_job *due_p);
-bool __wrap_engine_drive(struct choir_comm *comm, bool messages, struct due_job *due_p);
+enum drive __real_engine_drive(struct choir_comm *comm, bool messages, struct due_job *due_p);
+enum drive __wrap_engine_drive(struct choir_comm *comm, bool messages, struct due_job *due_p);
 
-bool __wrap_engine_drive(struct choir_comm *comm, bool messages, struct due_job *due_p)
+enum drive __wrap_engine_drive(struct choir_comm *comm, bool messages, struct due_job *due_p)
 {
 	atomic_fetch_add(&idle_drives, comm != busy[0] && comm != busy[1]);
 	return __real_engine_drive(comm, messages, due_p);

@@ -58,8 +58,8 @@ static _Atomic int most_looks;
 
 bool __real_run_advance(struct run *run);
 bool __wrap_run_advance(struct run *run);
-bool __real_engine_drive(struct choir_comm *comm, bool messages, struct due_job *due_p);
-bool __wrap_engine_drive(struct choir_comm *comm, bool messages, struct due_job *due_p);
+enum drive __real_engine_drive(struct choir_comm *comm, bool messages, struct due_job *due_p);
+enum drive __wrap_engine_drive(struct choir_comm *comm, bool messages, struct due_job *due_p);
 
 bool __wrap_run_advance(struct run *run)
 {
@@ -67,16 +67,16 @@ bool __wrap_run_advance(struct run *run)
 	return __real_run_advance(run);
 }
 
-bool __wrap_engine_drive(struct choir_comm *comm, bool messages, struct due_job *due_p)
+enum drive __wrap_engine_drive(struct choir_comm *comm, bool messages, struct due_job *due_p)
 {
 	int most = atomic_load(&most_looks);
-	bool moved;
+	enum drive found;
 
 	looks = 0;
-	moved = __real_engine_drive(comm, messages, due_p);
+	found = __real_engine_drive(comm, messages, due_p);
 	while (looks > most && !atomic_compare_exchange_weak(&most_looks, &most, looks))
 		;
-	return moved;
+	return found;
 }
 
 static void land(struct world *world, int rank, choir_event **events)
