@@ -66,7 +66,7 @@ static choir_status prepare(struct run *run, struct device_call *todo, const cho
 	todo->deadline_ms = run->watch.deadline_ms;
 	todo->wake = comm_wake_self;
 	run->watch.deadline_ms = FOREVER_MS;
-	run->bound.alone = true;
+	run->bound.single_rank = true;
 	run->bound.dtype = todo->args.dtype;
 	run->bound.record = (struct call_record){ .collective = N_COLLECTIVES,
 		                                  .flags = RECORD_ON_DEVICE,

@@ -96,9 +96,9 @@ struct symmetric_table {
 };
 
 /* Note [order of locks].  Where locks nest, a thread takes them in this order: the list of comms (comm_list.h), the
- * family, the keyed calls, the submissions, the messenger's, the inbox, the failure, the relatives.  No lock of these
- * is taken under an event's, the plan cache's, the notes' of keyed calls, the worker's.  The right to drive is no lock:
- * it is only tried for, and its holder may take any of these.
+ * family, the keyed calls, the submissions, the messenger's turn, its routes, the inbox, the failure, the relatives.
+ * The locks of events, of the plan cache, of the notes of keyed calls and of the worker are innermost: whoever holds
+ * one takes no other.  The right to drive is no lock: it is only tried for, and its holder may take any of these.
  *
  * The members before `engine` are constant from creation to comm_discard, and any thread reads them; in `processes` the
  * driver counts.  Each struct from `engine` on says who may touch it. */
@@ -136,7 +136,7 @@ struct choir_comm {
 	uint64_t slot_bytes, fallback_bytes; /* see slot_ring.h */
 	uint64_t message_bytes;
 	uint64_t cache_bytes;        /* the last level of this machine's, about */
-	struct messenger *messenger; /* comms of this process share it, and it has its own locks */
+	struct messenger *messenger; /* comms of this process share it; NULL in a shell alone (api/started.h) */
 	int *endpoint_of;            /* [n] */
 	int *origin_of;              /* [n] their numbers in the comm that this one was split from, first of all */
 	struct comm_family *family;  /* the local ranks created together */

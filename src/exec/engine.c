@@ -366,7 +366,7 @@ void engine_call_of(const choir_event *event, char *text, size_t bytes)
 	engine_leave(engine);
 }
 
-bool engine_can_move(const struct choir_comm *comm)
+bool engine_has_work(const struct choir_comm *comm)
 {
 	const struct submission *submission = &comm->submission;
 

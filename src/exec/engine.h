@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The engine of one rank: takes submitted runs and advances them.  Note [right to drive] in engine.c. */
+/* The engine of one rank: takes submitted runs and advances them.  Note [right to drive] in engine.c.
+ *
+ * An order to read this room in: run.h (a run and its states), steps.h (its plan's steps), flight.h (the runs in
+ * flight), engine.c (one turn of the driver), progress.c (which thread drives), inline.c (the way round all this for
+ * short calls).  Its floors are in docs/architecture.md. */
 #ifndef EXEC_ENGINE_H
 #define EXEC_ENGINE_H
 
@@ -55,10 +59,10 @@ void engine_do_job(const struct due_job *due, bool in_background);
 bool engine_jobs_are_passed_on(void);
 void engine_forget_jobs(void);
 
-/* engine_idle: nothing that was submitted is unfinished.  engine_can_move: a run is unfinished, other than those whose
- * job a thread is doing now. */
+/* engine_idle: nothing that was submitted is unfinished.  engine_has_work: a run wants a driver: it is unfinished, and
+ * no thread does its job now. */
 bool engine_idle(const struct choir_comm *comm);
-bool engine_can_move(const struct choir_comm *comm);
+bool engine_has_work(const struct choir_comm *comm);
 
 /* engine_awaited: the process of the node whose next step alone can let the rank go on, or BELL_ANY: the only run in
  * flight waits for one thing. */

@@ -34,8 +34,8 @@ struct run_pool {
 	int n;
 };
 
-/* Calls get their numbers here and wait until the driver takes them.  Any thread under `lock`, but for the
- * atomics: each of these may be read without it, and `unfinished` and `in_jobs` counted. */
+/* Calls get their numbers here and wait until the driver takes them.  Any thread under `lock`; the atomics are read
+ * without it too, and `unfinished` and `in_jobs` are counted without it. */
 struct submission {
 	pthread_mutex_t lock;                 /* held for a few instructions */
 	struct run *incoming, **incoming_end; /* submitted, oldest first */
@@ -116,8 +116,8 @@ struct arena_use {
 /* The thread that engine_enter let in (the driver) alone touches what follows the atomics. */
 struct engine {
 	_Atomic bool driven; /* the right to drive is taken */
-	_Atomic bool closed; /* nobody drives any more, or not yet; written by who has the right to drive, or has the
-	                        comm for itself */
+	_Atomic bool closed; /* nobody drives: the comm is destroyed, or a shell; written by who has the right to drive,
+	                        or has the comm for itself */
 	_Atomic bool device_works; /* commands of the device were under way when nothing moved; see device_wait.c */
 	struct flight flight;
 	struct call_cache cache;

@@ -24,7 +24,7 @@ void flight_fini(struct flight *flight)
 
 static struct run_queue *queue_of(struct flight *flight, const struct run *run)
 {
-	if (run->bound.alone)
+	if (run->bound.single_rank)
 		return &flight->queues[QUEUE_ALONE];
 	if (!run->bound.pair)
 		return &flight->queues[QUEUE_COLLECTIVES];
@@ -94,7 +94,7 @@ static bool has_more_to_do(struct run *run, bool (*advance)(struct run *run))
 	bool asked = run->state != RUN_DEPS, moved = advance(run);
 
 	return run->state == RUN_ENDED || run->board.paused ||
-	       (run->bound.alone && (run->state == RUN_JOB || (moved && asked)));
+	       (run->bound.single_rank && (run->state == RUN_JOB || (moved && asked)));
 }
 
 void flight_advance_queued(struct flight *flight, size_t number, bool (*advance)(struct run *run))

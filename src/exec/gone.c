@@ -119,7 +119,7 @@ bool gone_lacks(const struct gone *gone, const struct run *run)
 		return run->bound.pair_peer == gone->rank &&
 		       find_pair_calls(gone, tagged_tag(run->number), !run->bound.pair_sends, &calls) &&
 		       (int32_t)((uint32_t)run->number - (uint32_t)calls) >= 0;
-	return !run->bound.alone && run->seq >= gone->told.calls;
+	return !run->bound.single_rank && run->seq >= gone->told.calls;
 }
 
 choir_status gone_error(const struct gone *gone, const struct run *run)

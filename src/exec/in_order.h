@@ -7,12 +7,14 @@
 #include "exec/run.h"
 
 /* run_in_order: executes a run that has its number and whose part says in_order (src/api/dense.c; the plan of a send or
- * recv then has one step), as far as it gets soon: to its end most likely, else to where run_advance goes on.  A send
- * or recv is then in RUN_DEPS, a collective in RUN_ADMIT or RUN_PEER_BUFFERS with nothing else done, in RUN_MAP with
- * another plan (run_peers.c), in RUN_ASK if it goes on as a script, in RUN_STEPS with its board filled, nt and the
- * operand table's addresses as nt_plan_begin and run_map leave them, or in RUN_UNMAP, all steps done, where the last
- * comparison of the records has yet to fail. run->state is set on return, not at each step.  A step that fails here
- * fails again there, with its sentence. */
+ * recv then has one step), as far as it gets soon: to its end most likely, else to where run_advance goes on:
+ *   RUN_DEPS                      a send or recv
+ *   RUN_ADMIT, RUN_PEER_BUFFERS   a collective, with nothing else done
+ *   RUN_MAP                       with another plan (run_peers.c)
+ *   RUN_ASK                       it goes on as a script
+ *   RUN_STEPS                     its board is filled, nt and addresses are as nt_plan_begin and run_map leave them
+ *   RUN_UNMAP                     all steps are done, and the last comparison of the records has yet to fail
+ * run->state is set on return, not at each step.  A step that fails here fails again there, with its sentence. */
 void run_in_order(struct run *run);
 
 /* run_in_shadows: the same for a part of IN_ORDER_SHADOWS: a command fills the shadows before, another one empties them

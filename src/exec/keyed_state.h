@@ -41,8 +41,8 @@ struct keyed {
 	_Atomic int n_held;        /* parts of calls */
 	struct keyed_call *buckets[KEYED_BUCKETS];
 	struct keyed_call *unsaid, **unsaid_end;
-	/* what points to the next call whose key is to be said: those before it found the table full in this pass,
-	 * which began when so many keys were complete */
+	/* The unsaid calls are tried in passes, since a full table may have got room.  pass: what points to the one to
+	 * be tried next; pass_completed: how many keys were complete when the pass began. */
 	struct keyed_call **pass;
 	uint64_t pass_completed;
 	size_t n_made;

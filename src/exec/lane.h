@@ -21,8 +21,8 @@ struct lane_view {
 	bool same_call; /* and its call is the same */
 };
 
-/* lane_look: at the rank of that number on my node.  The phase is of the run's plan; 0 = it has entered the call, or
- * the plan of a script. */
+/* lane_look: at the rank of that number on my node.  The phase is of the run's plan; phase 0: the rank has entered the
+ * call (whose own plan has the index 0) or has begun this plan of a script (1, 2, ...). */
 static inline struct lane_view lane_look(const struct run *run, int local_rank, uint32_t phase)
 {
 	const struct arena_lane *lane = comm_lane(run->comm, local_rank, run->lane);
@@ -31,7 +31,7 @@ static inline struct lane_view lane_look(const struct run *run, int local_rank, 
 
 	return (struct lane_view){ .reached = arena_reached(flag, run->seq, arena_point(run->plan_index, phase)),
 		                   .is_here = is_here,
-		                   .same_call = is_here && lane->call_hash == run->bound.record_hash };
+		                   .same_call = is_here && lane->record_hash == run->bound.record_hash };
 }
 
 /* lane_is_left: has that rank withdrawn from the call, is it done with it, or has it not entered it? */

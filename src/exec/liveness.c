@@ -178,7 +178,7 @@ bool liveness_ask_is_due(int64_t *next_ms, int64_t ms, int64_t deadline_ms)
 
 static bool waits_for_deps(const struct run *run)
 {
-	return run->state == RUN_DEPS && !run->bound.pair && !run->bound.alone;
+	return run->state == RUN_DEPS && !run->bound.pair && !run->bound.single_rank;
 }
 
 /* All calls below it have started here.  Each run is passed once, however often signs are given. */

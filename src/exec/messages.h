@@ -5,8 +5,9 @@
 
 #include "exec/run.h"
 
-/* messages_drive: sends and receives what can be; true if anything moved.  always: even if no run in flight sends or
- * receives, and all that has come; else one message of a polled transport, for which most likely a run waits. */
+/* messages_drive: sends and receives what can be; true if anything moved.  always: looks even if no run in flight sends
+ * or receives, and takes all that has come.  Else it looks if one does, and of a polled transport takes no more than
+ * the first short message. */
 bool messages_drive(struct choir_comm *comm, bool always);
 
 /* messages_explain: the run failed since a send did not reach its rank.  If that has gone, it has said so before, in a

@@ -61,7 +61,7 @@ unsigned char *operand_span(struct run *run, struct plan_ref ref, uint64_t *span
 	case PLAN_SCRATCH:
 		return (unsigned char *)run->host_scratch.ptr + ref.off;
 	case PLAN_SLOT:
-		return run->publish_carries_bytes && ref.peer == run->comm->rank ? run->line + ref.off
+		return run->publish_carries_bytes && ref.peer == run->comm->rank ? run->lane_bytes + ref.off
 		                                                                 : in_slot(run, ref);
 	case PLAN_PEER_SEND:
 		return in_peers(run, ref.peer, true, ref.off, span);

@@ -7,14 +7,14 @@
 #include <string.h>
 
 /* The base from which an operand's address is counted: slot, lane and run differ from call to call. */
-enum operand_base { ABSOLUTE, IN_SLOT, IN_LANE, IN_LINE, N_BASES };
+enum operand_base { ABSOLUTE, IN_SLOT, IN_LANE, IN_RUN, N_BASES };
 
 static enum operand_base base_of(const struct run *run, struct plan_ref ref)
 {
 	if (ref.buf != PLAN_SLOT)
 		return ABSOLUTE;
 	if (run->publish_carries_bytes && ref.peer == run->comm->rank)
-		return IN_LINE;
+		return IN_RUN;
 	return run->slot.in_lane ? IN_LANE : IN_SLOT;
 }
 
@@ -23,7 +23,7 @@ static void find_bases(const struct run *run, uint64_t bases[N_BASES])
 	bases[ABSOLUTE] = 0;
 	bases[IN_SLOT] = run->slot.at;
 	bases[IN_LANE] = (uint64_t)run->lane * sizeof(struct arena_lane);
-	bases[IN_LINE] = (uint64_t)(uintptr_t)run->line;
+	bases[IN_RUN] = (uint64_t)(uintptr_t)run->lane_bytes;
 }
 
 static void bind_step(struct table_step *to, struct run *run, const struct plan_step *step, const uint64_t *bases)

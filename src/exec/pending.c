@@ -7,7 +7,7 @@
 /* Of any comm that shares the messenger. */
 static bool has_work(struct choir_comm *comm)
 {
-	return engine_can_move(comm) || (comm->messenger != NULL && messenger_busy(comm->messenger));
+	return engine_has_work(comm) || (comm->messenger != NULL && messenger_busy(comm->messenger));
 }
 
 /* Were commands of the comm's device under way when it was last driven? */

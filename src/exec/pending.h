@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* The work of the busy comms, and the events that would end a wait for it.
+/* The work of the busy comms, and the events that would end a wait for it.  Six functions ask whether any is left, and
+ * each counts other things:
  *
- *                          runs submitted      messages leaving  threads in calls
- *   engine_can_move        but those in a job
- *   !engine_idle           yes
- *   pending_any            but those in a job  of the messenger
- *   comm_list_next_busy    yes                 of the messenger
- *   in_calls               yes                                   yes
- *   in_calls_or_sending    yes                 of the rank       yes
+ *                          runs not completed  sends in flight   threads inside calls
+ *   engine_has_work        all but in a job    -                 -
+ *   !engine_idle           all                 -                 -
+ *   pending_any            all but in a job    the messenger's   -
+ *   comm_list_next_busy    all                 the messenger's   -
+ *   in_calls               all                 -                 all
+ *   in_calls_or_sending    all                 the rank's        all
  *
  * The last two are in drain.c. */
 #ifndef EXEC_PENDING_H

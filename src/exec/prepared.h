@@ -22,8 +22,8 @@ struct prepared {
 	_Atomic int refs;
 	struct call_key key; /* what it points to is in `room` or with the owner */
 	void *room;
-	/* Note [what may change] in prepared.c: a call with this key may take it again; if its cl_mems are retained
-	 * meanwhile */
+	/* Note [what may change] in prepared.c: a call with this key may take it again.  reusable_if_retained: a caller
+	 * may that keeps its cl_mems retained, as a request does */
 	bool reusable, reusable_if_retained;
 	bool may_inline;          /* a blocking call without deps is executed by its caller's thread */
 	uint64_t changes, deaths; /* of the comm's symmetric memory and of cl_mems when it was prepared */

@@ -149,7 +149,7 @@ static choir_status check_node(struct run *run)
 
 choir_status run_check_ended(struct run *run)
 {
-	if (run->bound.pair || run->bound.alone || run->records_compared || run->owes_flag)
+	if (run->bound.pair || run->bound.single_rank || run->records_compared || run->owes_flag)
 		return CHOIR_SUCCESS;
 	atomic_thread_fence(memory_order_seq_cst); /* mine is published: of two ranks at least one sees the other's */
 	return check_node(run);

@@ -26,7 +26,7 @@ static choir_status state_deps(struct run *run, bool *moved)
 		return CHOIR_SUCCESS;
 	if (atomic_load_explicit(&run->comm->gone, memory_order_relaxed) != NULL)
 		TRY(gone_refuse(run)); /* it may only send, and would wait for nobody */
-	run->state = run->bound.alone ? RUN_ASK : run->bound.pair ? RUN_MAP : RUN_ADMIT;
+	run->state = run->bound.single_rank ? RUN_ASK : run->bound.pair ? RUN_MAP : RUN_ADMIT;
 	*moved = true;
 	return CHOIR_SUCCESS;
 }
@@ -62,12 +62,13 @@ static choir_status (*const states[])(struct run *, bool *) = {
 };
 _Static_assert(sizeof states / sizeof *states == RUN_WITHDRAW, "a function for each state in which a run is active");
 
-/* The lane goes back as soon as the plans are over, well or not for this rank alone. */
+/* Gives the lane back when the call has ended well, and when it has failed for this rank alone.  After a failure of the
+ * comm nobody takes a lane again. */
 void run_give_lane(struct run *run)
 {
 	struct choir_comm *comm = run->comm;
 
-	if (run->bound.pair || run->bound.alone)
+	if (run->bound.pair || run->bound.single_rank)
 		return;
 	if (run->status != CHOIR_SUCCESS) /* phases that this rank will not come to */
 		lane_publish(run, ARENA_LAST_POINT);

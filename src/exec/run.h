@@ -29,8 +29,11 @@ enum { RUN_KEPT = 6 };
  *     any --> WITHDRAW --> ENDED if peers may be in the caller's buffers; the engine ends it (withdraw.h)
  *     any --> ENDED              else
  *
- * The deadline does not run in DEPS.  A call of short steps that its caller's thread executes goes through ADMIT and
- * PEER_BUFFERS at most until it has to wait for longer (exec/in_order.c). */
+ * The deadline does not run in DEPS.  in_order.c executes a short call without these states, and leaves the run in one
+ * of them where it has to wait.
+ *
+ * A run ends (RUN_ENDED), then is completed (its event is), then discarded.  A rank is done with a call when it has
+ * given its lane back.  A comm is closing, then closed, then out of the list of comms. */
 enum run_state {
 	RUN_DEPS,          /* waiting for what the caller said it depends on */
 	RUN_ADMIT,         /* waiting until its lane is free on the whole node */
@@ -103,7 +106,7 @@ struct bound {
 	int pair_peer;
 	uint64_t pair_key;    /* of its messages, but for the number, which *pair_count gives */
 	uint64_t *pair_count; /* in comm.submission */
-	bool alone;           /* a script without plans, of this rank only: uses no lane either */
+	bool single_rank;     /* a script without plans, of this rank only: uses no lane either, as pairs */
 	choir_dtype dtype;
 	choir_op op;
 	double factor;              /* of premul_sum */
@@ -139,8 +142,8 @@ struct part;
 
 /* Where the call puts what its peers read: slot_ring.h. */
 struct run_slot {
-	uint64_t at;          /* where mine begins */
-	uint64_t fallback_at; /* and that of the plans that come if ranks disagree */
+	uint64_t at;          /* where mine begins now */
+	uint64_t fallback_at; /* and begins once the call goes on as a script; as `at` but for a short place */
 	uint32_t after_lanes; /* bit b: the call before it in lane b had some of it, and is waited for */
 	bool in_lane;         /* the plan uses so little of its slots that it stands beside the flags */
 };
@@ -213,7 +216,7 @@ struct run {
 	/* what it and its peers have said in the lane: the driver only; peers read the arena, not these members */
 	bool publish_carries_bytes; /* my part of the slot is in `line` until my flag goes up: Note [one store] in
 	                             * run_admit.c */
-	unsigned char line[ARENA_LINE_BYTES];
+	unsigned char lane_bytes[ARENA_LANE_BYTES];
 	/* no phase of the plan will say that this rank is here, and it has not said so: Note [receivers raise no flag]
 	 * in run_admit.c */
 	bool owes_flag;
@@ -249,7 +252,9 @@ struct run {
 /* run_prefetch: brings the run near: it is used soon, and with many in flight each has left the caches. */
 static inline void run_prefetch(const struct run *run)
 {
-	for (size_t at = 0; run != NULL && at < sizeof *run; at += ARENA_LINE_BYTES)
+	enum { CACHE_LINE_BYTES = 64 };
+
+	for (size_t at = 0; run != NULL && at < sizeof *run; at += CACHE_LINE_BYTES)
 		__builtin_prefetch((const unsigned char *)run + at, 1);
 }
 

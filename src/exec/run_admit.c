@@ -33,11 +33,11 @@ static void announce(struct run *run, struct arena_lane *lane)
 
 	if (run->bound.record_hash == 0)
 		run->bound.record_hash = memcmp(lane->record, &run->bound.record, sizeof run->bound.record) == 0
-		                             ? lane->call_hash
+		                             ? lane->record_hash
 		                             : record_hash(&run->bound.record);
-	if (lane->call_hash != run->bound.record_hash) {
+	if (lane->record_hash != run->bound.record_hash) {
 		memcpy(lane->record, &run->bound.record, sizeof run->bound.record);
-		lane->call_hash = run->bound.record_hash;
+		lane->record_hash = run->bound.record_hash;
 	}
 	if (run->plan == NULL || !run->plan->peers)
 		return;
@@ -142,9 +142,9 @@ static bool only_gives(const struct plan *plan)
 }
 
 /* Is the slot of each rank the rest of its flag's line, which only that rank writes? */
-static bool fits_line(const struct plan *plan)
+static bool fits_lane(const struct plan *plan)
 {
-	return plan->slot_used > 0 && plan->slot_used <= ARENA_LINE_BYTES && !plan->shares_slots;
+	return plan->slot_used > 0 && plan->slot_used <= ARENA_LANE_BYTES && !plan->shares_slots;
 }
 
 choir_status run_admit(struct run *run, bool *moved)
@@ -154,7 +154,7 @@ choir_status run_admit(struct run *run, bool *moved)
 
 	if (!may_enter(run))
 		return CHOIR_SUCCESS;
-	run->slot.in_lane = run->plan != NULL && fits_line(run->plan);
+	run->slot.in_lane = run->plan != NULL && fits_lane(run->plan);
 	run->publish_carries_bytes = run->slot.in_lane && only_gives(run->plan);
 	if (run->plan != NULL && (!run->slot.in_lane || run->bound.lists))
 		TRY(slot_ring_allocate(run));

@@ -105,7 +105,7 @@ void slot_ring_take(struct run *run)
 
 static bool reads_slots(const struct run *run)
 {
-	return !run->bound.pair && !run->bound.alone && !run->plan->device && !run->plan->peers &&
+	return !run->bound.pair && !run->bound.single_rank && !run->plan->device && !run->plan->peers &&
 	       run->plan->slot_used > 0;
 }
 

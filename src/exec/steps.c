@@ -115,7 +115,7 @@ static choir_status start_publish(struct run *run, uint32_t id, bool *done)
 	struct arena_lane *lane = comm_lane(run->comm, run->comm->local_rank, run->lane);
 
 	if (run->publish_carries_bytes)
-		memcpy(lane->bytes, run->line, sizeof lane->bytes);
+		memcpy(lane->bytes, run->lane_bytes, sizeof lane->bytes);
 	lane_publish(run, arena_point(run->plan_index, step->phase));
 	comm_wake_step(run->comm);
 	*done = true;
@@ -281,8 +281,8 @@ static choir_status poll_waiting(struct run *run, bool *moved)
 	return CHOIR_SUCCESS;
 }
 
-/* No other call is in flight, or is to be. */
-static bool is_alone(const struct run *run)
+/* Nor is a call about to be. */
+static bool nothing_else_in_flight(const struct run *run)
 {
 	for (const struct run *other = run->comm->engine.flight.all; other != NULL; other = other->next)
 		if (other->event != run->event)
@@ -290,12 +290,12 @@ static bool is_alone(const struct run *run)
 	return !atomic_load_explicit(&run->comm->submission.has_incoming, memory_order_relaxed);
 }
 
-/* After STEP_PIECE_BYTES of messages others have their turn.  A sendrecv that is alone goes on for as much as a ring
+/* After STEP_PIECE_BYTES of messages others have their turn.  A sendrecv alone in flight goes on for as much as a ring
  * holds: by shorter turns it would write beside what its peer reads at that moment. */
 static bool messages_pause(const struct run *run, uint64_t bytes)
 {
 	return bytes >= STEP_PIECE_BYTES &&
-	       (!run->bound.pair || bytes >= arena_ring_bytes(run->comm->arena) || !is_alone(run));
+	       (!run->bound.pair || bytes >= arena_ring_bytes(run->comm->arena) || !nothing_else_in_flight(run));
 }
 
 /* A long message is many steps, each of which the next may follow at once. */

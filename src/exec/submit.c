@@ -60,7 +60,7 @@ static void give_number(struct run *run)
 		run->number = run->bound.pair_key | (uint32_t)(*run->bound.pair_count)++;
 		return;
 	}
-	if (run->bound.alone) {
+	if (run->bound.single_rank) {
 		run->number = submission->lone_calls++;
 		return;
 	}
@@ -124,7 +124,7 @@ void submit_held(struct run *parts)
 }
 
 /* The call ends before it has begun.  Its parts count as unfinished, and choir_comm_destroy may wait for them. */
-static choir_status take_back(struct run *const *parts, size_t n, choir_status st)
+static choir_status refuse_parts(struct run *const *parts, size_t n, choir_status st)
 {
 	struct choir_comm *comm = parts[0]->comm;
 
@@ -156,13 +156,13 @@ choir_status submit_parts(struct run *const *parts, size_t n)
 	numbers_used_up = !parts[0]->bound.pair && submission->next_seq + n > ARENA_LAST_SEQ;
 	if (submission->closing || numbers_used_up || comm_has_failed(comm)) {
 		pthread_mutex_unlock(&submission->lock);
-		return take_back(parts, n, why_refused(parts, numbers_used_up));
+		return refuse_parts(parts, n, why_refused(parts, numbers_used_up));
 	}
 	for (size_t i = 0; i < n && !keyed; i++)
 		hand_over(submission, parts[i]);
 	pthread_mutex_unlock(&submission->lock);
 	st = keyed ? keyed_hold(parts, n) : CHOIR_SUCCESS;
-	return st == CHOIR_SUCCESS ? st : take_back(parts, n, st);
+	return st == CHOIR_SUCCESS ? st : refuse_parts(parts, n, st);
 }
 
 struct run *submit_take(struct choir_comm *comm)

@@ -30,14 +30,14 @@
 #define ARENA_FLAG(seq, point) (((uint64_t)(seq) + 1) << 24 | (point))
 #define ARENA_LAST_SEQ         ((UINT64_C(1) << 40) - 2)
 #define ARENA_RECORD_BYTES     48
-#define ARENA_LINE_BYTES       48
+#define ARENA_LANE_BYTES       48
 #define ARENA_MOST_LANES       8
 
 struct arena_lane { /* two cache lines, written by their rank only, the flag last */
 	_Alignas(64) _Atomic uint64_t flag;
-	uint64_t call_hash; /* of the record: what peers compare */
+	uint64_t record_hash; /* of the record: what peers compare */
 	/* the slot's bytes, where a call uses at most so many: they are on the flag's cache line */
-	unsigned char bytes[ARENA_LINE_BYTES];
+	unsigned char bytes[ARENA_LANE_BYTES];
 	/* the call record (net/wire.h), read when hashes differ */
 	_Alignas(64) unsigned char record[ARENA_RECORD_BYTES];
 	/* where peers find the rank's buffers: for direct algorithms symmetric addresses (exec/symmetric.h), for plans
