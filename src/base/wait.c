@@ -75,6 +75,21 @@ bool wait_is_long(const struct wait *wait)
 	return wait->rounds > LONG_ROUNDS;
 }
 
+void wait_progress(struct wait *wait)
+{
+	wait->rounds = wait->met = 0;
+}
+
+int64_t wait_beside_driver_us(struct wait *wait)
+{
+	int64_t us = (int64_t)WAIT_SILENT_US << wait->met;
+
+	if (us >= WAIT_BESIDE_DRIVER_US)
+		return WAIT_BESIDE_DRIVER_US;
+	wait->met++;
+	return us;
+}
+
 static int row_of(const struct wait_for *why, bool is_slow)
 {
 	bool in_call = why->blocking && !why->crowded, looks = why->polled || why->timed;

@@ -57,7 +57,7 @@ struct wait_for {
 	bool polled;   /* messages that must be polled: no doorbell rings when one arrives */
 	bool timed;    /* a time that must be looked at */
 	bool crowded;  /* more ranks than cores */
-	bool blocking; /* the thread waits for this alone: it is not the background thread, nor looks with a time-out */
+	bool blocking; /* the thread waits for one call and does nothing else: more yields pay */
 	bool device;   /* commands of a device are under way, of whose ends nobody tells in time */
 	bool rings;    /* others are, of whose ends a callback tells */
 	bool shares;   /* threads of a CPU device need this core */
@@ -66,6 +66,7 @@ struct wait_for {
 /* The state of one wait; all zero at its beginning. */
 struct wait {
 	unsigned rounds;   /* since the last progress */
+	unsigned met;      /* sleeps since then before which another thread drove */
 	int64_t slow_ns;   /* the time from which the wait counts as slow; 0 = not set yet */
 	bool is_slow;      /* has lasted more than 2 ms */
 	int64_t yields_ns; /* when it yielded first; 0 = not yet */
@@ -77,8 +78,14 @@ struct wait {
 void wait_look_at_clock(struct wait *wait, int64_t now_ns);
 bool wait_is_long(const struct wait *wait);
 
-/* How long to sleep, in us, while a command is under way whose end rings no doorbell, or another thread drives. */
+/* How long to sleep, in us, while a command is under way whose end rings no doorbell. */
 enum { WAIT_SILENT_US = 50 };
+
+/* wait_progress: something has moved.  wait_beside_driver_us: how long to sleep beside a thread that drives, and rings
+ * nobody when it stops: longer each time, up to WAIT_BESIDE_DRIVER_US. */
+enum { WAIT_BESIDE_DRIVER_US = 800 };
+void wait_progress(struct wait *wait);
+int64_t wait_beside_driver_us(struct wait *wait);
 
 /* wait_round: one round: spins or yields and returns 0, or returns the microseconds that the caller is to sleep. */
 int64_t wait_round(struct wait *wait, const struct wait_for *why);

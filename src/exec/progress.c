@@ -115,6 +115,12 @@ static enum drive drive(struct choir_comm *comm, bool always)
 	return DRIVE_MOVED;
 }
 
+/* Another rank's driver is most likely its own thread, which waits for it too. */
+static bool leaves_work(const struct choir_comm *comm, enum drive found)
+{
+	return found == DRIVE_BY_ANOTHER && atomic_load_explicit(&comm->submission.has_incoming, memory_order_relaxed);
+}
+
 /* The busy ones; the most of what was found.  NULL: all of them. */
 static enum drive drive_all_but(const struct choir_comm *mine)
 {
@@ -125,15 +131,18 @@ static enum drive drive_all_but(const struct choir_comm *mine)
 		found = comm != mine ? drive(comm, true) : DRIVE_NOTHING;
 		if (found == DRIVE_MOVED)
 			comm_list_note_work(comm);
+		else if (mine != NULL && !leaves_work(comm, found))
+			found = DRIVE_NOTHING;
 		if (found > most)
 			most = found;
 	}
 	return most;
 }
 
-/* Sleeps on the doorbell unless something moved after arming, or the awaited process has made its step meanwhile.
- * Whoever drives this rank (NULL: one of them) meanwhile rings nobody when it leaves: the sleep is short then. */
-static void sleep_once(struct choir_comm *mine, choir_event *event, int64_t sleep_us)
+/* Sleeps on the doorbell unless something moved after arming, or the awaited process has made its step meanwhile.  A
+ * thread that drives a rank meanwhile rings nobody when it leaves, so beside one the sleep is short.  A comm that is
+ * being destroyed may be looked at too: its shell is there as long as the event. */
+static void sleep_once(struct wait *idle, struct choir_comm *mine, choir_event *event, int64_t sleep_us)
 {
 	enum drive own, others;
 	struct bell *bell = bell_mine();
@@ -154,8 +163,8 @@ static void sleep_once(struct choir_comm *mine, choir_event *event, int64_t slee
 		bell_disarm(bell);
 		return;
 	}
-	if ((mine != NULL ? own : others) == DRIVE_BY_ANOTHER)
-		sleep_us = min_i64(sleep_us, WAIT_SILENT_US);
+	if (own == DRIVE_BY_ANOTHER || others == DRIVE_BY_ANOTHER)
+		sleep_us = min_i64(sleep_us, wait_beside_driver_us(idle));
 	bell_sleep(bell, seen, sleep_us);
 }
 
@@ -166,12 +175,12 @@ static void idle_round(struct wait *idle, struct choir_comm *mine, choir_event *
 
 	if (idle->rounds % OTHERS_EVERY == OTHERS_EVERY - 1 && comm_list_has_others(mine) &&
 	    drive_all_but(mine) == DRIVE_MOVED) {
-		idle->rounds = 0;
+		wait_progress(idle);
 		return;
 	}
 	sleep_us = wait_round(idle, why);
 	if (sleep_us > 0)
-		sleep_once(mine, event, sleep_us);
+		sleep_once(idle, mine, event, sleep_us);
 }
 
 /* A comm that is not busy may have messages: questions, or what a peer cannot go on before it has sent. */
@@ -266,7 +275,7 @@ bool progress_wait(choir_event *event, int64_t timeout_ms)
 			look_at_clock(&idle, now);
 		}
 		if (found == DRIVE_MOVED)
-			idle.rounds = 0;
+			wait_progress(&idle);
 		else
 			idle_in(&idle, comm, event, polled && inside, timeout_ms >= 0 || !inside);
 	}
@@ -292,7 +301,7 @@ bool progress_while(bool (*busy)(struct choir_comm *), struct choir_comm *comm, 
 			break;
 		look_at_clock(&idle, now);
 		if (found == DRIVE_MOVED)
-			idle.rounds = 0;
+			wait_progress(&idle);
 		else
 			idle_in(&idle, comm, NULL, false, true);
 	}
@@ -323,13 +332,14 @@ static void drive_in_background(unsigned life)
 			if (round % CLOCK_EVERY == CLOCK_EVERY - 1 || wait_is_long(&idle))
 				look_at_clock(&idle, wait_now_ns());
 			if (found == DRIVE_MOVED) {
-				idle.rounds = 0;
+				wait_progress(&idle);
 				continue;
 			}
 			if (atomic_load(&waiters) > 0 || !pending_why(&why) || background_is_over(life))
 				break;
 			idle_round(&idle, NULL, NULL, &why);
 		}
+		bell_ring_mine(); /* a waiter's last look before it slept may have met this thread */
 	}
 }
 
