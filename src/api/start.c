@@ -108,6 +108,18 @@ static int64_t left_ms(int64_t end_ns)
 	return max_i64(1, (end_ns - wait_now_ns()) / 1000000);
 }
 
+/* The first part is done, and peers are in the next: the list cannot be made again.  Where this rank's comm is being
+ * destroyed they learn it by its farewell. */
+static void fail_broken_list(choir_comm *comm, const char *name, choir_status st)
+{
+	char text[ERROR_TEXT_BYTES];
+
+	if (comm_has_failed(comm) || atomic_load(&comm->submission.closing))
+		return;
+	snprintf(text, sizeof text, "%s: rank %d: %s: %s", comm->name, comm->rank, name, error_text());
+	comm_fail(comm, st, text);
+}
+
 /* After inline_enter: one part after the other, each of which enters anew; where something else is under way by then,
  * the others are submitted. */
 static choir_status execute_list(choir_comm *comm, struct prepared *prepared, int64_t deadline_ms,
@@ -128,8 +140,8 @@ static choir_status execute_list(choir_comm *comm, struct prepared *prepared, in
 	call.deadline_ms = left_ms(end_ns);
 	if (st == CHOIR_SUCCESS && begun < prepared->n_parts)
 		st = submit_runs(comm, prepared, begun++, &call, NULL, NULL, &none);
-	if (st != CHOIR_SUCCESS && begun > 1) /* the first part is done: the list cannot be made again */
-		comm_fail(comm, st, error_text());
+	if (st != CHOIR_SUCCESS && begun > 1)
+		fail_broken_list(comm, prepared->key.form->name, st);
 	prepared_release(prepared);
 	comm_leave(comm);
 	return error_named(st, caller_name);

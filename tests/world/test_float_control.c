@@ -8,6 +8,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -128,8 +129,25 @@ static void test_sparse(void **state)
 	      "sparse f16");
 }
 
+static _Atomic int launches;
+
+cl_int __real_clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dims, const size_t *offset,
+                                     const size_t *global, const size_t *local, cl_uint n, const cl_event *waits,
+                                     cl_event *event_p);
+cl_int __wrap_clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dims, const size_t *offset,
+                                     const size_t *global, const size_t *local, cl_uint n, const cl_event *waits,
+                                     cl_event *event_p);
+
+cl_int __wrap_clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dims, const size_t *offset,
+                                     const size_t *global, const size_t *local, cl_uint n, const cl_event *waits,
+                                     cl_event *event_p)
+{
+	atomic_fetch_add(&launches, 1);
+	return __real_clEnqueueNDRangeKernel(queue, kernel, dims, offset, global, local, n, waits, event_p);
+}
+
 /* A device that makes denormals 0, or divides inexactly, and kernels asked for: what they would do with other bits is
- * the host's, and the calls succeed. */
+ * the host's, and no more than that.  Without these faults the same calls take kernels. */
 static void test_what_kernels_cannot(void **state)
 {
 	choir_device *device = world_device();
@@ -146,8 +164,12 @@ static void test_what_kernels_cannot(void **state)
 		device->reduce = CHOIR_REDUCE_HOST;
 		world_run(RANKS, NULL, body, &host);
 		device->reduce = CHOIR_REDUCE_KERNEL;
+		world_run(RANKS, NULL, body, &t);
+		assert_true(atomic_exchange(&launches, 0) > 0);
 		device->facts.denormals = device->facts.fp64 = device->facts.exact_division = false;
 		world_run(RANKS, NULL, body, &t);
+		/* a sum of two halves is no denormal f32 */
+		assert_int_equal(atomic_exchange(&launches, 0) == 0, v != 2);
 		device->reduce = reduce;
 		device->facts = facts;
 		assert_memory_equal(t.result, host.result, sizeof t.result);
