@@ -214,7 +214,7 @@ static bool succeeds(bool (*attempt)(void *of), void *of)
 /* A process that ends with comms says so to the other ranks: those of other nodes would not see it. */
 static void __attribute__((destructor)) say_end(void)
 {
-	const struct messenger *held = NULL; /* by this thread */
+	const struct messenger *held = NULL; /* by a thread inside the transport, perhaps this one */
 
 	if (!succeeds(lock_list, NULL))
 		return;

@@ -214,7 +214,7 @@ struct run {
 	int64_t log_start_ns; /* when it got its number, if the log wants a line for it; else 0 */
 
 	/* what it and its peers have said in the lane: the driver only; peers read the arena, not these members */
-	bool publish_carries_bytes; /* my part of the slot is in `line` until my flag goes up: Note [one store] in
+	bool publish_carries_bytes; /* my part of the slot is in lane_bytes until my flag goes up: Note [one store] in
 	                             * run_admit.c */
 	unsigned char lane_bytes[ARENA_LANE_BYTES];
 	/* no phase of the plan will say that this rank is here, and it has not said so: Note [receivers raise no flag]

@@ -262,11 +262,16 @@ void bell_ring(struct bell *bell)
 		wake(bell->page);
 }
 
+/* A bell that is made after the second look is armed after it too, and its thread then finds what the ringer did. */
 void bell_ring_mine(void)
 {
-	struct bell *bell = bell_mine();
+	struct bell *bell = atomic_load_explicit(&mine, memory_order_acquire);
 
-	if (bell != NULL)
+	if (bell == NULL) {
+		atomic_thread_fence(memory_order_seq_cst);
+		bell = atomic_load_explicit(&mine, memory_order_acquire);
+	}
+	if (bell != NULL && bell->forks == shared_forks())
 		bell_ring(bell);
 }
 

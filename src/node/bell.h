@@ -35,7 +35,7 @@ bool bell_is_orphan(const struct bell *bell);
 void bell_leave_fences_to_ringers(struct bell *bell);
 
 /* bell_ring: wakes the process's sleeping threads; without one it costs a full fence and a load.  Async-signal-safe,
- * any thread.  bell_ring_mine: bell_mine(); silent in a process that can have none, where no thread sleeps on it.
+ * any thread.  bell_ring_mine: that of bell_mine(); silent where there is none yet, on which no thread can sleep.
  * bell_ring_step: the same for a step of that process: those who await steps of another one sleep on. */
 void bell_ring(struct bell *bell);
 void bell_ring_mine(void);

@@ -5,7 +5,9 @@
 #include "mpi_program.h"
 #include "world/allocations.h"
 
+#include <choir/transport.h>
 #include <sched.h>
+#include <string.h>
 
 enum { LONGEST = 300000, LENGTHS = 4, ALONG = 20 };
 
@@ -23,7 +25,8 @@ static bool is_refused(choir_status st, int *refused)
 
 	if (st == CHOIR_SUCCESS)
 		return false;
-	REQUIRE(st == CHOIR_NO_MEMORY && allocations_failed(&site) && choir_last_error()[0] != '\0');
+	REQUIRE(st == CHOIR_NO_MEMORY && allocations_failed(&site) && strstr(choir_last_error(), "memory") != NULL);
+	choir_transport_error(CHOIR_ARGUMENT, "another sentence");
 	++*refused;
 	return true;
 }

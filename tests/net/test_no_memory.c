@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Each allocation of the shared-memory transport and of the porter fails once: its call says so and has changed
  * nothing, so the same call again does all; and nothing is left behind. */
+#include "base/error.h"
 #include "net/shm.h"
 #include "node/porter.h"
 #include "node/process_id.h"
@@ -36,7 +37,8 @@ static bool is_refused(struct pass *pass, choir_status st)
 		return false;
 	assert_int_equal(st, CHOIR_NO_MEMORY);
 	assert_true(allocations_failed(&site));
-	assert_true(choir_last_error()[0] != '\0');
+	assert_non_null(strstr(choir_last_error(), "memory"));
+	error_set(CHOIR_ARGUMENT, "another sentence");
 	pass->refused++;
 	return true;
 }

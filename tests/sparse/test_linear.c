@@ -87,6 +87,7 @@ static uint64_t bytes_for(const char *algorithm, int n, int n_nodes, int n_plans
 	const struct script_ops *ops;
 	struct script_env env;
 	struct world world;
+	int plans = 0;
 	void *state;
 
 	for (int i = 0; i < PAIRS; i++) {
@@ -101,12 +102,13 @@ static uint64_t bytes_for(const char *algorithm, int n, int n_nodes, int n_plans
 		                   .wake = ring };
 	allocated = 0;
 	assert_int_equal(sparse_create(&env, &call, &ops, &state), CHOIR_SUCCESS);
-	for (int plans = 0; plans < n_plans && turn.what != SCRIPT_DONE;) {
+	while (plans < n_plans && turn.what != SCRIPT_DONE) {
 		if (turn.what == SCRIPT_PLAN)
 			carry_out(&turn, n);
 		assert_int_equal(ops->next(state, &turn), CHOIR_SUCCESS);
 		plans += turn.what == SCRIPT_PLAN;
 	}
+	assert_true(plans == n_plans || n_nodes == 1);
 	ops->destroy(state);
 	world_fini(&world);
 	return allocated;

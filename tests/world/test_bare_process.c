@@ -73,9 +73,11 @@ static int count_threads(void)
 
 static void group_without_a_comm(void)
 {
-	expect(1, count_threads() == 1);
+	int before = count_threads(); /* sanitizers may have one of their own */
+
+	expect(1, before > 0);
 	expect(2, choir_group_begin() == CHOIR_SUCCESS && choir_group_end() == CHOIR_SUCCESS);
-	expect(3, count_threads() == 1);
+	expect(3, count_threads() == before);
 }
 
 static choir_status exit_in_poll(choir_transport *transport, choir_message *message_p, int *arrived_p)
