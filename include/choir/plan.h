@@ -32,7 +32,7 @@ typedef struct choir_plan_options {
 	/* 1: the ranks of a node can access each other's buffers (choir_mem_alloc, or threads of one process) */
 	int shared;
 	size_t slot_bytes;    /* of a slot of the arena; 0: as in a comm of this layout */
-	size_t message_bytes; /* of the longest message; 0: as in a comm */
+	size_t message_bytes; /* of the longest message, 64 to 1 GiB; 0: as in a comm */
 	/* 1: reductions are folded in rank order, as sums on a comm with order_ranks are (docs/determinism.md):
 	 * algorithms that fold floats in another order are unfit; integers keep all */
 	int order_ranks;

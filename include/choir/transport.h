@@ -57,8 +57,8 @@ typedef struct choir_transport_ops {
 	                         const void *body, size_t body_bytes, int *done_p);
 	/* 1: this message of lent = 1 blocks so much of the channel that the library is to copy it and give it back. */
 	int (*overdue)(choir_transport *transport, const choir_message *message);
-	/* The library cuts large transfers into messages of this size; 0: its own choice.  The same at all
-	 * endpoints. */
+	/* The library cuts large transfers into messages of this size, at most 1 GiB; 0: its own choice.  The same at
+	 * all endpoints: MISMATCH. */
 	size_t message_bytes;
 } choir_transport_ops;
 

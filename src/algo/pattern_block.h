@@ -45,7 +45,7 @@ static inline struct chunks chunks_of(uint64_t bytes, uint64_t limit, uint64_t u
 
 	if (bytes == 0)
 		return c;
-	c.n = (bytes + limit - 1) / limit;
+	c.n = bytes / limit + (bytes % limit != 0);
 	c.each = round_up((bytes + c.n - 1) / c.n, unit);
 	c.n = (bytes + c.each - 1) / c.each;
 	return c;

@@ -7,7 +7,7 @@
 #include "api/process.h"
 #include "exec/slot_ring.h"
 
-enum { BOOTSTRAP_MESSAGE_BYTES = 256 * 1024 };
+enum { BOOTSTRAP_MESSAGE_BYTES = 256 * 1024, BOOTSTRAP_MOST_MESSAGE_BYTES = 1 << 30 };
 
 /* A process's part of the gather of arena addresses, which is the second gather or the third. */
 struct node_offer {

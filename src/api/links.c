@@ -157,6 +157,37 @@ void links_drop_given(choir_transport *given)
 		given->ops->destroy(given);
 }
 
+#define END_OF_MESSAGE_BYTES                                                                                           \
+	(offsetof(choir_transport_ops, message_bytes) + sizeof((choir_transport_ops){ 0 }.message_bytes))
+
+uint64_t links_message_bytes(const choir_transport *given)
+{
+	return given != NULL && given->ops != NULL && given->ops->struct_size >= END_OF_MESSAGE_BYTES
+	           ? given->ops->message_bytes
+	           : 0;
+}
+
+/* Plans are cut by it, so the ranks' plans would differ. */
+static choir_status check_message_bytes(const struct bootstrap *b)
+{
+	unsigned long long first = b->processes[0].message_bytes;
+
+	for (int p = 0; p < b->n_processes; p++) {
+		unsigned long long bytes = b->processes[p].message_bytes;
+
+		if (bytes > BOOTSTRAP_MOST_MESSAGE_BYTES)
+			return error_set(CHOIR_ARGUMENT,
+			                 "%s: process %d: transport->ops->message_bytes is %llu, at most %d",
+			                 b->join->call, p, bytes, BOOTSTRAP_MOST_MESSAGE_BYTES);
+		if (bytes != first)
+			return error_set(
+			    CHOIR_MISMATCH,
+			    "%s: transport->ops->message_bytes is %llu of process 0 and %llu of process %d",
+			    b->join->call, first, bytes, p);
+	}
+	return CHOIR_SUCCESS;
+}
+
 static choir_status link_transport(struct bootstrap *b)
 {
 	choir_transport *given = b->join->config->transport;
@@ -172,6 +203,7 @@ static choir_status link_transport(struct bootstrap *b)
 		return error_set(CHOIR_ARGUMENT, "%s: the transport is endpoint %d of %d, this process is %d of %d",
 		                 b->join->call, given->rank, given->size, b->me, b->n_processes);
 	TRY(check_ops(b->join->call, given->ops));
+	TRY(check_message_bytes(b));
 	TRY(use_one_messenger(b, given));
 	b->transport_used = true;
 	return CHOIR_SUCCESS;

@@ -109,9 +109,9 @@ static choir_status check_arena(const char *call, struct plan_case *c)
 		    CHOIR_ARGUMENT,
 		    "%s: slots of %zu bytes: at least 4096 and a multiple of %zu (64 for each rank of a node)", call,
 		    c->options.slot_bytes, unit);
-	if (c->options.message_bytes < 64)
-		return error_set(CHOIR_ARGUMENT, "%s: messages of %zu bytes: at least 64", call,
-		                 c->options.message_bytes);
+	if (c->options.message_bytes < 64 || c->options.message_bytes > BOOTSTRAP_MOST_MESSAGE_BYTES)
+		return error_set(CHOIR_ARGUMENT, "%s: messages of %zu bytes: 64 to %d", call, c->options.message_bytes,
+		                 BOOTSTRAP_MOST_MESSAGE_BYTES);
 	return CHOIR_SUCCESS;
 }
 

@@ -24,6 +24,7 @@ struct process {
 	uint64_t host, uid, net; /* these three of it, to say which of them differs */
 	uint64_t context;        /* process 0's becomes the comm's */
 	int32_t has_transport;
+	uint64_t message_bytes; /* of that */
 	int32_t ranks_per_node;
 	int32_t keyed;
 	int32_t status;            /* a choir_status: what came before */

@@ -239,6 +239,9 @@ static void bad_options_are_named(void **state)
 	o = usual("allreduce", 2, 0);
 	o.slot_bytes = 5000;
 	refuses(o, CHOIR_ARGUMENT, "slots of 5000");
+	o = usual("broadcast", 4, 1);
+	o.message_bytes = SIZE_MAX;
+	refuses(o, CHOIR_ARGUMENT, "messages of 18446744073709551615 bytes: 64 to 1073741824");
 	o = usual("allreduce", 2, 0);
 	o.order_ranks = 2;
 	refuses(o, CHOIR_ARGUMENT, "order_ranks is 2");

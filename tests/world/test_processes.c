@@ -193,6 +193,33 @@ static void test_broken_transport(void **state)
 		processes_run(2, sizes[i], broken_transport, -1);
 }
 
+/* What no plan could be cut by, and ranks that would cut it differently. */
+static void odd_messages(const struct rank *me, int size)
+{
+	choir_transport_ops ops = { .struct_size = sizeof ops, .name = "odd", .destroy = destroy_nothing };
+	choir_transport transport = { .ops = &ops, .rank = me->rank, .size = me->n };
+	choir_bootstrap boot = rank_bootstrap(me);
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+	choir_device *device = world_device();
+	choir_comm *comm = NULL;
+
+	memset(&ops.send, 1,
+	       offsetof(choir_transport_ops, destroy) - offsetof(choir_transport_ops, send)); /* not called */
+	ops.message_bytes = size > 0 ? SIZE_MAX : 1000 + (size_t)me->rank;
+	config.ranks_per_node = 1;
+	config.transport = &transport;
+	MUST(choir_comm_create(&boot, 1, &device, &config, &comm) == (size > 0 ? CHOIR_ARGUMENT : CHOIR_MISMATCH));
+	MUST(comm == NULL && says(choir_last_error(), size > 0 ? "message_bytes is 18446744073709551615, at most"
+	                                                       : "message_bytes is 1000 of process 0 and 1001"));
+}
+
+static void test_odd_messages(void **state)
+{
+	(void)state;
+	for (int size = 0; size < 2; size++)
+		processes_run(2, size, odd_messages, -1);
+}
+
 /* Why page faults cannot be told; NULL: they can. */
 static const char *faults_hidden(void)
 {
@@ -292,7 +319,8 @@ int main(void)
 		                            cmocka_unit_test(test_goes),
 		                            cmocka_unit_test(test_destroys_beside_send),
 		                            cmocka_unit_test(test_maps_ahead),
-		                            cmocka_unit_test(test_broken_transport) };
+		                            cmocka_unit_test(test_broken_transport),
+		                            cmocka_unit_test(test_odd_messages) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
