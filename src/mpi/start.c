@@ -16,6 +16,7 @@
 #include <choir/transport.h>
 #include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,13 +24,14 @@
 
 enum { LEAVE_MS = 2000, PROGRESS_MS = 50, SERVE_MS = 1 };
 
-enum standing { FRESH, STARTED, FOREIGN, BROKEN, LEFT }; /* of MPI in a process */
+enum standing { FRESH, STARTED, FOREIGN, BROKEN, LEFT, UNABLE }; /* of MPI in a process */
 static const char *const standings[] = {
 	"is fresh",
 	"has started MPI with other processes, and MPI can be started once",
 	"has initialised MPI itself or under mpiexec: use choir_comm_create_mpi or choir_comm_create_world",
 	"could not start MPI before",
 	"has left MPI by choir_finalize_world",
+	"has no memory, descriptor or thread to start MPI",
 };
 
 struct start_facts {
@@ -40,6 +42,9 @@ struct start_facts {
 };
 
 struct helper {
+	pthread_t thread;
+	sem_t told;  /* whether it begins, or is not wanted */
+	bool begins; /* which */
 	_Atomic int done;
 	int rc, provided;
 };
@@ -53,6 +58,10 @@ static void *initialise(void *arg)
 {
 	struct helper *helper = arg;
 
+	while (sem_wait(&helper->told) != 0)
+		;
+	if (!helper->begins)
+		return NULL;
 	helper->rc = MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &helper->provided);
 	atomic_store(&helper->done, 1);
 	return NULL;
@@ -92,38 +101,68 @@ static choir_status check_world(const choir_bootstrap *bootstrap, struct start_f
 	return CHOIR_SUCCESS;
 }
 
-/* The helper and the wire outlive a failure: Note [starting]. */
-static choir_status start(const choir_bootstrap *bootstrap, int64_t deadline_ms, struct start_facts *all)
+static void free_helper(struct helper *helper)
+{
+	sem_destroy(&helper->told);
+	free(helper);
+}
+
+/* All that a start takes of this process: a process that lacks it says so before the others begin. */
+static choir_status get_ready(const choir_bootstrap *bootstrap, struct helper **out_p)
 {
 	struct helper *helper = calloc(1, sizeof *helper);
-	pthread_t thread;
 	choir_status st;
 	int rc;
 
 	if (helper == NULL)
 		return choir_transport_error(CHOIR_NO_MEMORY, "no memory to start MPI");
+	sem_init(&helper->told, 0, 0);
 	st = pmi_open(bootstrap, &wire);
 	if (st != CHOIR_SUCCESS) {
-		free(helper);
+		free_helper(helper);
 		return st;
 	}
-	mpi_begins();
-	rc = pthread_create(&thread, NULL, initialise, helper);
+	rc = pthread_create(&helper->thread, NULL, initialise, helper);
 	if (rc != 0) {
 		pmi_forget();
 		pmi_close(&wire);
-		free(helper);
+		free_helper(helper);
 		return choir_transport_error(CHOIR_NO_MEMORY, "no thread to start MPI: %s", strerror(rc));
 	}
+	*out_p = helper;
+	return CHOIR_SUCCESS;
+}
+
+/* MPI is not started after all. */
+static void dismiss(struct helper *helper)
+{
+	if (helper == NULL)
+		return;
+	sem_post(&helper->told);
+	pthread_join(helper->thread, NULL);
+	free_helper(helper);
+	pmi_forget();
+	pmi_close(&wire);
+}
+
+/* The helper and the wire outlive a failure: Note [starting]. */
+static choir_status start(const choir_bootstrap *bootstrap, struct helper *helper, int64_t deadline_ms,
+                          struct start_facts *all)
+{
+	choir_status st;
+
+	mpi_begins();
+	helper->begins = true;
+	sem_post(&helper->told);
 	st = serve_until(helper, deadline_ms);
 	pmi_forget();
 	wire.bootstrap = NULL; /* the caller's */
 	if (st == CHOIR_SUCCESS) {
-		pthread_join(thread, NULL);
-		free(helper);
+		pthread_join(helper->thread, NULL);
+		free_helper(helper);
 		st = check_world(bootstrap, all);
 	} else {
-		pthread_detach(thread);
+		pthread_detach(helper->thread);
 		mpi_quarantine(helper);
 	}
 	return st;
@@ -162,18 +201,35 @@ static choir_status look_at_mine(void)
 	return CHOIR_SUCCESS;
 }
 
+/* Tells the others where this process stands.  *helper_p: of processes that all are ready; NULL: none is wanted. */
+static choir_status agree(const choir_bootstrap *bootstrap, struct start_facts *all, struct helper **helper_p)
+{
+	choir_status ready = look_at_mine(), st;
+	struct start_facts told = mine;
+
+	if (ready == CHOIR_SUCCESS && mine.standing == FRESH)
+		ready = get_ready(bootstrap, helper_p);
+	if (ready != CHOIR_SUCCESS)
+		told.standing = UNABLE;
+	st = pmi_gather(bootstrap, &told, sizeof told, all);
+	if (st == CHOIR_SUCCESS)
+		st = ready != CHOIR_SUCCESS ? ready : compare(bootstrap, all);
+	if (st != CHOIR_SUCCESS)
+		dismiss(*helper_p);
+	return st;
+}
+
 static choir_status start_together(const choir_bootstrap *bootstrap, int64_t deadline_ms, struct start_facts *all)
 {
+	struct helper *helper = NULL;
 	choir_status st;
 
-	TRY(look_at_mine());
-	TRY(pmi_gather(bootstrap, &mine, sizeof mine, all));
-	TRY(compare(bootstrap, all));
-	if (mine.standing == STARTED)
+	TRY(agree(bootstrap, all, &helper));
+	if (helper == NULL)
 		return CHOIR_SUCCESS;
 	if (bootstrap->size == 2 && all[0].may_ask && all[1].may_ask)
 		eager_ask();
-	st = start(bootstrap, deadline_ms, all);
+	st = start(bootstrap, helper, deadline_ms, all);
 	eager_forget();
 	atomic_store(&broken, st != CHOIR_SUCCESS);
 	mine = (struct start_facts){ .standing = st == CHOIR_SUCCESS ? STARTED : BROKEN,

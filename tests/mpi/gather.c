@@ -185,6 +185,31 @@ static int run_without_thread(const struct rank *me, void *unused)
 	return 0;
 }
 
+/* Process 0 cannot make that thread: the other is told, and both may try again. */
+static int run_unable(const struct rank *me, void *unused)
+{
+	choir_bootstrap bootstrap = rank_bootstrap(me);
+	choir_comm_config config = config_of();
+	choir_device *device = NULL;
+	choir_comm *comm = NULL;
+	choir_status st;
+
+	(void)unused;
+	NEED(choir_device_create_host(&device) == CHOIR_SUCCESS);
+	if (me->rank == 0)
+		set_default_stack((size_t)1 << 47);
+	st = choir_comm_create_gather(&bootstrap, 1, &device, &config, &comm);
+	NEED(st == (me->rank == 0 ? CHOIR_NO_MEMORY : CHOIR_UNSUPPORTED) && comm == NULL);
+	NEED(me->rank == 0 || strstr(choir_last_error(), "process 0 has no memory, descriptor or thread") != NULL);
+	NEED(getenv("PMI_FD") == NULL);
+	set_default_stack((size_t)8 << 20);
+	NEED(choir_comm_create_gather(&bootstrap, 1, &device, &config, &comm) == CHOIR_SUCCESS);
+	NEED(choir_barrier(comm, NULL, NULL) == CHOIR_SUCCESS && choir_comm_destroy(comm) == CHOIR_SUCCESS);
+	choir_device_destroy(device);
+	NEED(choir_finalize_world() == CHOIR_SUCCESS);
+	return 0;
+}
+
 static bool ignores_launcher, swaps_ranks;
 
 /* The library's call comes here. */
@@ -335,6 +360,7 @@ int main(int argc, char **argv)
 	bad |= run_world(2, run_foreign, "MPI is there");
 	bad |= run_world(1, run_shorter, "a shorter bootstrap");
 	bad |= run_world(1, run_without_thread, "no thread");
+	bad |= run_world(2, run_unable, "one has no thread");
 	bad |= run_world(2, run_apart, "MPI asks no launcher");
 	bad |= run_world(3, run_swapped, "MPI has other numbers");
 	bad |= run_world(1, run_finalised, "MPI is finalised");
