@@ -122,8 +122,8 @@ choir_status choir_start(choir_request *request, const choir_call *given, choir_
 
 void choir_request_free(choir_request *request)
 {
-	if (request == NULL)
-		return;
+	if (request == NULL || request->comm->generation != fork_generation())
+		return; /* the OpenCL objects of a forked child are its parent's */
 	for (size_t i = 0; i < REQUEST_BUFFERS; i++)
 		if (request->kept[i] != NULL)
 			clReleaseMemObject(request->kept[i]);

@@ -259,6 +259,7 @@ choir_status choir_sparse_fetch(choir_event *event, choir_buffer recv_ind, size_
 
 	if (event == NULL || recv_ind_count == NULL || recv_val_count == NULL)
 		return error_set(CHOIR_ARGUMENT, "choir_sparse_fetch: null argument");
+	TRY(event_check("choir_sparse_fetch", event));
 	outcome = outcome_of(event);
 	if (!event_is_complete(event) || event->status != CHOIR_CAPACITY || outcome == NULL || outcome->result == NULL)
 		return error_set(CHOIR_ARGUMENT, "choir_sparse_fetch: the event did not end with CHOIR_CAPACITY");
@@ -273,6 +274,7 @@ choir_status choir_event_sparse_stats(choir_event *event, choir_sparse_stats *ou
 
 	if (event == NULL)
 		return error_set(CHOIR_ARGUMENT, "choir_event_sparse_stats: null event");
+	TRY(event_check("choir_event_sparse_stats", event));
 	TRY(call_check_struct("choir_event_sparse_stats", "out", "sizeof(choir_sparse_stats)", out, sizeof stats));
 	outcome = outcome_of(event);
 	if (outcome == NULL || !event_is_complete(event))

@@ -222,6 +222,7 @@ choir_status choir_event_topk_stats(choir_event *event, choir_topk_stats *out)
 
 	if (event == NULL)
 		return error_set(CHOIR_ARGUMENT, "choir_event_topk_stats: null event");
+	TRY(event_check("choir_event_topk_stats", event));
 	TRY(call_check_struct("choir_event_topk_stats", "out", "sizeof(choir_topk_stats)", out, sizeof stats));
 	if (event->free_result != free || !event_is_complete(event) || event->status != CHOIR_SUCCESS)
 		return error_set(CHOIR_ARGUMENT,

@@ -5,6 +5,7 @@
 #include "api/call.h"
 #include "api/topk_config.h"
 
+#include "base/fork.h"
 #include "topk/algorithm.h"
 
 #include <stdlib.h>
@@ -47,8 +48,8 @@ choir_status choir_topk_create(choir_comm *comm, const choir_topk_config *config
 
 void choir_topk_destroy(choir_topk_state *state)
 {
-	if (state == NULL)
-		return;
+	if (state == NULL || state->comm->generation != fork_generation())
+		return; /* the OpenCL objects of a forked child are its parent's */
 	topk_state_release(state->state);
 	comm_release(state->comm);
 	free(state);
@@ -56,7 +57,11 @@ void choir_topk_destroy(choir_topk_state *state)
 
 choir_status topk_check_state(const char *call, const choir_topk_state *state)
 {
-	return state != NULL ? CHOIR_SUCCESS : error_set(CHOIR_ARGUMENT, "%s: null state", call);
+	if (state == NULL)
+		return error_set(CHOIR_ARGUMENT, "%s: null state", call);
+	return state->comm->generation == fork_generation()
+	           ? CHOIR_SUCCESS
+	           : error_set(CHOIR_ARGUMENT, "%s: the state belongs to the process before fork", call);
 }
 
 choir_status choir_topk_reset(choir_topk_state *state)

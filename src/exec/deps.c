@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "exec/event.h"
 #include "exec/run.h"
 
 #include <stdlib.h>
@@ -38,6 +39,7 @@ choir_status deps_take(struct run *run, const choir_call *call)
 	for (size_t i = 0; i < call->n_deps; i++) {
 		if (call->deps[i] == NULL)
 			return error_set(CHOIR_ARGUMENT, "%s: deps[%zu] is null", run_name(run), i);
+		TRY(event_check(run_name(run), call->deps[i]));
 		run->deps.events[run->deps.n_events++] = choir_event_retain(call->deps[i]);
 	}
 	return CHOIR_SUCCESS;

@@ -166,6 +166,78 @@ static void a_used_device_in_a_child(void **state)
 	used_in_a_child(true);
 }
 
+static int n_released; /* calls of clReleaseMemObject */
+
+cl_int __real_clReleaseMemObject(cl_mem mem);
+cl_int __wrap_clReleaseMemObject(cl_mem mem);
+
+cl_int __wrap_clReleaseMemObject(cl_mem mem)
+{
+	n_released++;
+	return __real_clReleaseMemObject(mem);
+}
+
+/* Of a comm, what outlives calls: a request on a cl_mem, and a state of top-k. */
+struct kept {
+	choir_request *request;
+	choir_topk_state *state;
+	choir_event *event;
+};
+
+static int end_in_child(struct kept *kept)
+{
+	size_t n = 0;
+	bool right;
+
+	alarm(CHILD_S);
+	n_released = n_finished = 0;
+	right = refuses_the_parents(choir_topk_reset(kept->state)) &&
+	        refuses_the_parents(choir_topk_export(kept->state, NULL, &n)) &&
+	        refuses_the_parents(choir_start(kept->request, NULL, NULL)) &&
+	        refuses_the_parents(choir_sparse_fetch(kept->event, choir_none(), &n, choir_none(), &n));
+	choir_topk_destroy(kept->state);
+	choir_request_free(kept->request);
+	return right && n_released == 0 && n_finished == 0 ? 0 : 1;
+}
+
+static void kept_in_a_child(void **state)
+{
+	choir_device *device = world_device();
+	choir_topk_config config = CHOIR_TOPK_CONFIG_INIT;
+	struct kept kept;
+	choir_comm *comm;
+	cl_int rc;
+	cl_mem mem = clCreateBuffer(choir_device_context(device), 0, COUNT * sizeof(float), NULL, &rc);
+	pid_t child;
+	int status;
+
+	(void)state;
+	config.count = COUNT;
+	config.dtype = CHOIR_F32;
+	assert_int_equal(rc, CL_SUCCESS);
+	assert_int_equal(choir_comm_create_local(1, &device, NULL, &comm), CHOIR_SUCCESS);
+	assert_int_equal(choir_topk_create(comm, &config, &kept.state), CHOIR_SUCCESS);
+	assert_int_equal(choir_allreduce_init(comm, choir_mem(mem, 0), choir_mem(mem, 0), COUNT, CHOIR_F32,
+	                                      CHOIR_OP_SUM, NULL, &kept.request),
+	                 CHOIR_SUCCESS);
+	assert_int_equal(choir_barrier(comm, NULL, &kept.event), CHOIR_SUCCESS);
+	clReleaseMemObject(mem);
+	child = fork();
+	if (child == 0)
+		_exit(end_in_child(&kept));
+	assert_true(waitpid(child, &status, 0) == child);
+	assert_int_equal(choir_event_wait(kept.event, -1), CHOIR_SUCCESS);
+	choir_event_release(kept.event);
+	choir_topk_destroy(kept.state);
+	n_released = 0;
+	choir_request_free(kept.request);
+	assert_true(n_released > 0);
+	assert_int_equal(choir_comm_destroy(comm), CHOIR_SUCCESS);
+	world_device_drop();
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 static void made_by_two_threads_at_once(void **state)
 {
 	choir_device *device;
@@ -194,10 +266,9 @@ static void made_by_two_threads_at_once(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(forked_while_it_is_made),
-		cmocka_unit_test(made_by_two_threads_at_once),
-		cmocka_unit_test(a_fresh_device_in_a_child),
-		cmocka_unit_test(a_used_device_in_a_child),
+		cmocka_unit_test(forked_while_it_is_made),   cmocka_unit_test(made_by_two_threads_at_once),
+		cmocka_unit_test(a_fresh_device_in_a_child), cmocka_unit_test(a_used_device_in_a_child),
+		cmocka_unit_test(kept_in_a_child),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

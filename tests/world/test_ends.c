@@ -46,6 +46,25 @@ static void test_destroy_unfinished(void **state)
 	}
 }
 
+/* A call of the child's own does not wait for an event of the parent. */
+static bool refuses_dep(choir_event *event)
+{
+	choir_call call = CHOIR_CALL_INIT;
+	choir_device *device;
+	choir_comm *own;
+	struct sum sum;
+	bool refused;
+
+	if (choir_device_create_host(&device) != CHOIR_SUCCESS ||
+	    choir_comm_create_local(1, &device, NULL, &own) != CHOIR_SUCCESS)
+		return false;
+	call.deps = &event;
+	call.n_deps = 1;
+	refused = sum_start(&sum, own, COUNT, 1, &call, true) == CHOIR_ARGUMENT && says(choir_last_error(), "fork") &&
+	          sum_works(own, COUNT);
+	return choir_comm_destroy(own) == CHOIR_SUCCESS && refused;
+}
+
 /* In a forked child every handle of the parent answers with an error, and nothing of the parent's is touched. */
 static void in_child(struct world *world, choir_event *event)
 {
@@ -61,6 +80,8 @@ static void in_child(struct world *world, choir_event *event)
 		_exit(3);
 	if (choir_comm_abort(world->comms[0]) != CHOIR_ARGUMENT || choir_comm_status(world->comms[0]) != CHOIR_ARGUMENT)
 		_exit(4);
+	if (!refuses_dep(event))
+		_exit(6);
 	if (choir_comm_split(world->comms[0], 0, 0, &world->comms[1]) != CHOIR_ARGUMENT ||
 	    choir_comm_destroy(world->comms[0]) != CHOIR_ARGUMENT)
 		_exit(5);
