@@ -177,18 +177,31 @@ static choir_status read_result(const char *call, const char *const texts[2], en
 	return CHOIR_SUCCESS;
 }
 
-/* Of three keys the call's own, else the comm's. */
+/* Three keys: those of the call come before those of the comm, and of one text the last that is not auto. */
 static choir_status read_way(const char *call, const char *const texts[2], struct dense_options *o)
 {
+	static const struct {
+		const char *key;
+		const struct choice *choices;
+		size_t n;
+	} keys[] = { { "useSynclessCollectives", old_ways, COUNT(old_ways) },
+		     { "collectiveImplementation", ways, COUNT(ways) },
+		     { "link", links, COUNT(links) } };
+
 	for (int i = 0; i < 2 && o->way_key == NULL; i++) {
 		const char *const text[2] = { texts[i], NULL };
-		int way = WAY_ANY;
 
-		TRY(read_choice(call, text, "useSynclessCollectives", old_ways, COUNT(old_ways), &way, &o->way_key));
-		TRY(read_choice(call, text, "collectiveImplementation", ways, COUNT(ways), &way, &o->way_key));
-		TRY(read_choice(call, text, "link", links, COUNT(links), &way, &o->way_key));
-		o->way = (enum option_way)way;
-		o->way_of_comm = i == 1;
+		for (size_t k = 0; k < COUNT(keys); k++) {
+			const char *said = NULL;
+			int way = WAY_ANY;
+
+			TRY(read_choice(call, text, keys[k].key, keys[k].choices, keys[k].n, &way, &said));
+			if (said == NULL || (o->way_key != NULL && way == WAY_ANY))
+				continue;
+			o->way_key = said;
+			o->way = (enum option_way)way;
+			o->way_of_comm = i == 1;
+		}
 	}
 	return CHOIR_SUCCESS;
 }
@@ -208,8 +221,9 @@ static choir_status read_all(const char *call, const char *const texts[2], enum 
                              struct dense_options *o)
 {
 	int64_t chunk = 0, bucket = 0;
-	int optimised = 1;
+	int optimised = 1, order_ranks = 0; /* which options_order reads of calls that reduce */
 
+	TRY(read_choice(call, texts, "order", folds, COUNT(folds), &order_ranks, NULL));
 	TRY(read_method(call, texts, collective, &o->algorithm));
 	TRY(read_way(call, texts, o));
 	TRY(read_topology(call, texts, o));
@@ -234,6 +248,8 @@ choir_status options_read(const char *call, const choir_comm *comm, const choir_
 	if (texts[0] == NULL && texts[1] == NULL)
 		return CHOIR_SUCCESS;
 	TRY(read_all(call, texts, collective, &options));
+	if (options.order_of_comm && !order_fits((enum ring_order)options.order, comm->n))
+		options.order = ORDER_AUTO; /* as for a call that is no ring: a split has its parent's options */
 	*out = options;
 	return CHOIR_SUCCESS;
 }

@@ -179,6 +179,53 @@ static void test_two_keys(void **state)
 	}
 }
 
+/* Of one text the key that is not auto holds, whichever comes last. */
+static void one_text(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	(void)arg;
+	CHECK(same(run_one(world, rank, comm, 0, SHORT, "collectiveImplementation=Syncless, link=auto-link"), "ring"));
+	CHECK(same(run_one(world, rank, comm, 0, SHORT, "link=gw-link, collectiveImplementation=auto"), "ring"));
+}
+
+static void test_one_text(void **state)
+{
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+
+	(void)state;
+	config.deadline_ms = 30000;
+	config.rules = "allreduce: 0- twoshot";
+	world_run(3, &config, one_text, NULL);
+}
+
+/* An order of rings that three ranks do not have, on a comm: as if it said nothing, as for its splits. */
+static void no_such_order(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	choir_call call = CHOIR_CALL_INIT;
+	int32_t x = 1, y = 0;
+
+	(void)arg;
+	OK(choir_supports(comm, "allreduce", CHOIR_I32, CHOIR_OP_SUM, choir_none()));
+	OK(choir_allreduce(comm, choir_host(&x), choir_host(&y), 1, CHOIR_I32, CHOIR_OP_SUM, NULL, NULL));
+	CHECK(y == 3);
+	call.options = "topology=rung-ring-2";
+	SAYS(choir_allreduce(comm, choir_host(&x), choir_host(&y), 1, CHOIR_I32, CHOIR_OP_SUM, &call, NULL),
+	     CHOIR_ARGUMENT, "does not fit 3 ranks");
+	call.options = "order=rnks";
+	SAYS(choir_broadcast(comm, choir_host(&x), choir_host(&x), 1, CHOIR_I32, 0, &call, NULL), CHOIR_ARGUMENT,
+	     "option order is 'rnks'");
+	OK(choir_barrier(comm, NULL, NULL));
+}
+
+static void test_no_such_order(void **state)
+{
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+
+	(void)state;
+	config.deadline_ms = 30000;
+	config.options = "topology=rung-ring-2";
+	world_run(3, &config, no_such_order, NULL);
+}
+
 /* Where the rules take a ring, which sends messages, the link inside the node and Syncful want phases. */
 static void links(struct world *world, int rank, choir_comm *comm, void *of_comm)
 {
@@ -241,7 +288,8 @@ static void test_comm_options(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_comm_options), cmocka_unit_test(test_each_of_comm),
-		                            cmocka_unit_test(test_blanks), cmocka_unit_test(test_two_keys),
+		                            cmocka_unit_test(test_blanks),       cmocka_unit_test(test_two_keys),
+		                            cmocka_unit_test(test_one_text),     cmocka_unit_test(test_no_such_order),
 		                            cmocka_unit_test(test_links) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
