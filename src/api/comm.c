@@ -301,13 +301,19 @@ choir_status choir_comm_flush(choir_comm *comm)
 
 choir_status choir_comm_warm(choir_comm *comm, choir_dtype dtype, choir_op op)
 {
-	const struct user_op *user;
+	static const char call[] = "choir_comm_warm";
+	struct user_op *user = NULL;
+	choir_status st;
 
-	TRY(call_check_comm("choir_comm_warm", comm));
+	TRY(call_check_comm(call, comm));
 	if (choir_dtype_bytes(dtype) == 0)
-		return error_set(CHOIR_ARGUMENT, "choir_comm_warm: no data type has number %d", (int)dtype);
-	user = user_op_held(op);
+		return error_set(CHOIR_ARGUMENT, "%s: no data type has number %d", call, (int)dtype);
+	if (user_op_is(op))
+		TRY(user_op_find(call, op, &user));
 	if (user != NULL ? user->text == NULL : dev_is_host(comm->device)) /* no kernel is ever used */
-		return reduce_supported(dtype, op);
-	return reduce_kernel_warm(comm->device, dtype, op);
+		st = reduce_supported(dtype, op);
+	else
+		st = reduce_kernel_warm(comm->device, dtype, op);
+	user_op_release(user);
+	return st;
 }

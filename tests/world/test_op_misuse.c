@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Operators of the caller's own, used wrongly: every bad member, texts that do not compile, ranks that differ,
  * operators that are destroyed. */
-#include "world/world.h"
+#include "world/gate.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -163,6 +163,29 @@ static void refused_types(void **state)
 	op = create(config);
 	world_run_at(3, 0, 60000, refused, &op);
 	choir_op_destroy(op);
+}
+
+/* Its calls are in the caches of the comms. */
+static void warm_again(struct world *world, int rank, choir_comm *comm, void *op_p)
+{
+	choir_op op = *(choir_op *)op_p;
+	int32_t data[8] = { 0 };
+
+	OK(choir_allreduce(comm, choir_host(data), choir_host(data), 8, CHOIR_I32, op, NULL, NULL));
+	line_up();
+	if (rank == 0)
+		choir_op_destroy(op);
+	line_up();
+	IS(choir_comm_warm(comm, CHOIR_I32, op), CHOIR_ARGUMENT);
+	CHECK(strstr(choir_last_error(), "choir_comm_warm") && strstr(choir_last_error(), "is destroyed"));
+}
+
+static void warm_after_its_end(void **state)
+{
+	choir_op op = create(config_of("ints"));
+
+	(void)state;
+	line_up_run(2, 0, 60000, warm_again, &op);
 }
 
 static void does_not_compile(struct world *world, int rank, choir_comm *comm, void *op_p)
@@ -354,6 +377,7 @@ int main(void)
 		cmocka_unit_test(bad_members),
 		cmocka_unit_test(numbers),
 		cmocka_unit_test(refused_types),
+		cmocka_unit_test(warm_after_its_end),
 		cmocka_unit_test(bad_texts),
 		cmocka_unit_test(texts_alone),
 		cmocka_unit_test(ranks_compare),
