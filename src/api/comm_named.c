@@ -196,7 +196,7 @@ static choir_status make_group(const char *call, int n_local, choir_comm *const 
 {
 	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
 	const struct split_how how = { call, &config, ranks, n_ranks, describe_members };
-	struct split_claim *claims = calloc((size_t)n_local, sizeof *claims);
+	struct split_claim *claims = n_local > 0 ? calloc((size_t)n_local, sizeof *claims) : NULL;
 	choir_status st;
 
 	if (claims == NULL)
@@ -218,10 +218,9 @@ static choir_status make_group(const char *call, int n_local, choir_comm *const 
 	return st;
 }
 
-choir_status choir_comm_create_group_local(int n_local, choir_comm *const *comms, const char *name, const int *ranks,
-                                           int n_ranks, const choir_comm_config *config, choir_comm **comms_out)
+choir_status named_create(const char *call, int n_local, choir_comm *const *comms, const char *name, const int *ranks,
+                          int n_ranks, const choir_comm_config *config, choir_comm **comms_out)
 {
-	static const char call[] = "choir_comm_create_group";
 	choir_status st = CHOIR_SUCCESS;
 	int reserved = 0;
 
@@ -242,19 +241,25 @@ choir_status choir_comm_create_group_local(int n_local, choir_comm *const *comms
 	return st;
 }
 
+choir_status choir_comm_create_group_local(int n_local, choir_comm *const *comms, const char *name, const int *ranks,
+                                           int n_ranks, const choir_comm_config *config, choir_comm **comms_out)
+{
+	return named_create("choir_comm_create_group", n_local, comms, name, ranks, n_ranks, config, comms_out);
+}
+
 choir_status choir_comm_create_group(choir_comm *parent, const char *name, const int *ranks, int n_ranks,
                                      const choir_comm_config *config, choir_comm **out_p)
 {
 	return choir_comm_create_group_local(1, &parent, name, ranks, n_ranks, config, out_p);
 }
 
-/* Under the lock: the parent's groups, for config_nearest. */
+/* Under the lock: the parent's groups that are made, for config_nearest. */
 static const choir_comm *naming;
 
 static const char *name_at(size_t i)
 {
 	for (const struct named *named = all_named; named != NULL; named = named->next)
-		if (named->parent == naming && i-- == 0)
+		if (named->parent == naming && named->state == MADE && i-- == 0)
 			return named->name;
 	return "";
 }

@@ -354,8 +354,14 @@ choir_status choir_comm_split(choir_comm *comm, int color, int key, choir_comm *
 	return split_by_colors("choir_comm_split", 1, &comm, &color, &key, NULL, out_p);
 }
 
+choir_status split_config(const char *call, choir_comm *comm, int color, int key, const choir_comm_config *config,
+                          choir_comm **out_p)
+{
+	return split_by_colors(call, 1, &comm, &color, &key, config, out_p);
+}
+
 choir_status choir_comm_split_config(choir_comm *comm, int color, int key, const choir_comm_config *config,
                                      choir_comm **out_p)
 {
-	return split_by_colors("choir_comm_split_config", 1, &comm, &color, &key, config, out_p);
+	return split_config("choir_comm_split_config", comm, color, key, config, out_p);
 }

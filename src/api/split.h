@@ -11,8 +11,9 @@
 struct split_claim {
 	int32_t color, key;
 	int32_t rule[3];
-	/* filled by split_comms: the lowest local rank, and the facts of this rank alone */
-	int32_t driver;
+	/* filled by split_comms: of a list of members a hash of their set, the lowest local rank, and the facts of this
+	 * rank alone */
+	int32_t set, driver;
 	struct process process;
 };
 
@@ -29,5 +30,9 @@ struct split_how {
  * and blocking; all or nothing on this process. */
 choir_status split_comms(const struct split_how *how, int n_local, choir_comm *const *comms, struct split_claim *claims,
                          choir_comm **comms_out);
+
+/* split_config: choir_comm_split_config; call: what an error names. */
+choir_status split_config(const char *call, choir_comm *comm, int color, int key, const choir_comm_config *config,
+                          choir_comm **out_p);
 
 #endif

@@ -4,8 +4,10 @@
 #include "api/pair_calls.h"
 
 #include <choir/group.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 /* Several local ranks call at once. */
 static choir_status gather_several(const struct split_calls *split, const unsigned char *mine, size_t stride,
@@ -76,30 +78,55 @@ choir_status split_exchange(const char *call, int n_local, choir_comm *const *co
 	return CHOIR_SUCCESS;
 }
 
-/* The members alone call. */
+static int by_number(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+/* The members alone call.  Each goes round them by number: ranks whose lists have another order meet, and find it. */
 static choir_status exchange_claims(const struct split_calls *split, const struct split_claim *mine)
 {
-	int n = split->how->n_ranks, *at = calloc((size_t)split->n_local, sizeof *at);
+	const struct split_how *how = split->how;
+	int n = how->n_ranks, *at = calloc((size_t)split->n_local + (size_t)n, sizeof *at), *members;
 	struct split_claim *blocks = calloc((size_t)split->n_local * (size_t)n, sizeof *blocks);
-	choir_status st = CHOIR_SUCCESS;
+	choir_status st;
 
-	if (at == NULL || blocks == NULL)
-		st = error_no_memory("claims of a group", (size_t)n * sizeof *blocks);
-	for (int i = 0; i < split->n_local && st == CHOIR_SUCCESS; i++) {
-		while (split->how->ranks[at[i]] != split->comms[i]->rank)
+	if (at == NULL || blocks == NULL) {
+		free(at);
+		free(blocks);
+		return error_no_memory("claims of a group", (size_t)n * sizeof *blocks);
+	}
+	members = at + split->n_local;
+	memcpy(members, how->ranks, (size_t)n * sizeof *members);
+	qsort(members, (size_t)n, sizeof *members, by_number);
+	for (int i = 0; i < split->n_local; i++) {
+		while (members[at[i]] != split->comms[i]->rank)
 			at[i]++;
 		blocks[i * n] = mine[i];
+		blocks[i * n].set = (int32_t)XXH32(members, (size_t)n * sizeof *members, 0);
 	}
-	if (st == CHOIR_SUCCESS)
-		st = split_exchange(split->how->call, split->n_local, split->comms, at, split->how->ranks, n, blocks,
-		                    sizeof *blocks);
+	st = split_exchange(how->call, split->n_local, split->comms, at, members, n, blocks, sizeof *blocks);
 	for (int r = 0; r < split->comms[0]->n; r++)
 		split->claims[r].color = -1;
 	for (int b = 0; b < n && st == CHOIR_SUCCESS; b++)
-		split->claims[split->how->ranks[(at[0] + b) % n]] = blocks[b];
+		split->claims[members[(at[0] + b) % n]] = blocks[b];
 	free(at);
 	free(blocks);
 	return st;
+}
+
+/* Where sets of members differ a rank may wait for one that waits for others: the parent's failure ends both. */
+static void fail_other_sets(const struct split_calls *split)
+{
+	const struct split_how *how = split->how;
+	char text[ERROR_TEXT_BYTES];
+	bool differ = false;
+
+	for (int i = 1; i < how->n_ranks; i++)
+		differ |= split->claims[how->ranks[i]].set != split->claims[how->ranks[0]].set;
+	snprintf(text, sizeof text, "%s", error_text());
+	for (int i = 0; i < split->n_local && differ; i++)
+		comm_fail(split->comms[i], CHOIR_MISMATCH, text);
 }
 
 static choir_status check_rules(const struct split_calls *split)
@@ -123,7 +150,12 @@ static choir_status check_rules(const struct split_calls *split)
 
 choir_status split_gather_claims(const struct split_calls *split, const struct split_claim *mine)
 {
+	choir_status st;
+
 	TRY(split->how->ranks != NULL ? exchange_claims(split, mine)
 	                              : split_gather(split, mine, sizeof *mine, sizeof *mine, split->claims));
-	return check_rules(split);
+	st = check_rules(split);
+	if (st != CHOIR_SUCCESS && split->how->ranks != NULL)
+		fail_other_sets(split);
+	return st;
 }

@@ -81,7 +81,7 @@ static size_t distance(const char *a, const char *b)
 
 const char *config_nearest(const char *text, const char *(*name_at)(size_t i), size_t n)
 {
-	const char *best = "";
+	const char *best = n > 0 ? name_at(0) : ""; /* also where all are too long to tell */
 	size_t least = SIZE_MAX;
 
 	for (size_t i = 0; i < n; i++) {

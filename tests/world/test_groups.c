@@ -240,6 +240,7 @@ static void named(struct world *world, int rank, choir_comm *comm, void *arg)
 	if (rank == 3) {
 		SAYS(choir_comm_create_group(comm, "rows", rows, 2, NULL, &group), CHOIR_ARGUMENT,
 		     "rank 3 of 'four' is not part of the group 'rows' (ranks 2 0)");
+		SAYS(choir_comm_find(comm, "row", &found), CHOIR_ARGUMENT, "has made no group");
 		SAYS(choir_comm_find(comm, "rows", &found), CHOIR_ARGUMENT,
 		     "rank 3 of 'four' is not part of the group 'rows' (ranks 2 0)");
 	}
@@ -336,6 +337,33 @@ static void test_bad_members(void **state)
 	world_run_at(2, 0, 30000, bad_members, NULL);
 }
 
+/* The same members in another order on one rank: all three learn it.  Then other members on one rank: so does the one
+ * that waits for it. */
+static void other_lists(struct world *world, int rank, choir_comm *comm, void *other_members)
+{
+	static const int order[3] = { 0, 1, 2 }, other[3] = { 0, 2, 1 };
+	bool set = other_members != NULL;
+	choir_comm *group = NULL;
+
+	SAYS(choir_comm_create_group(comm, "g", !set && rank == 1 ? other : order, set && rank == 0 ? 2 : 3, NULL,
+	                             &group),
+	     CHOIR_MISMATCH, "choir_comm_create_group|members");
+	CHECK(group == NULL);
+	if (!set)
+		CHECK(sum_works(comm, COUNT));
+}
+
+static void test_other_lists(void **state)
+{
+	bool set = true;
+
+	(void)state;
+	for (int per_node = 0; per_node < 2; per_node++) {
+		world_run_at(3, per_node, 30000, other_lists, NULL);
+		world_run_at(3, per_node, 30000, other_lists, &set);
+	}
+}
+
 /* One thread, three of four ranks. */
 static void test_local(void **state)
 {
@@ -369,9 +397,11 @@ static void test_local(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rules),      cmocka_unit_test(test_nodes),       cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_difference), cmocka_unit_test(test_text),        cmocka_unit_test(test_named),
-		cmocka_unit_test(test_being_made), cmocka_unit_test(test_bad_members), cmocka_unit_test(test_local),
+		cmocka_unit_test(test_rules),       cmocka_unit_test(test_nodes),
+		cmocka_unit_test(test_refusals),    cmocka_unit_test(test_difference),
+		cmocka_unit_test(test_text),        cmocka_unit_test(test_named),
+		cmocka_unit_test(test_being_made),  cmocka_unit_test(test_bad_members),
+		cmocka_unit_test(test_other_lists), cmocka_unit_test(test_local),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
