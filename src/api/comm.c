@@ -238,13 +238,28 @@ choir_status choir_comm_abort(choir_comm *comm)
 	return progress_kick(); /* what is in flight ends on the background thread */
 }
 
+/* A comm that is being made of this one needs it while it waits for ranks that may not come. */
+static void end_making(choir_comm *comm)
+{
+	char text[160];
+
+	if (drain_all(comm, NEWS_MS) || choir_comm_status(comm) != CHOIR_SUCCESS ||
+	    atomic_load(&comm->uses.making) == 0)
+		return;
+	snprintf(text, sizeof text, "%s: rank %d: destroyed while a comm was being made of it", comm->name, comm->rank);
+	comm_fail(comm, CHOIR_ABORTED, text);
+}
+
 /* Until the deadline calls may end well, and messages leave.  Then every call ends with the comm's failure. */
 static choir_status end_calls(choir_comm *comm)
 {
-	bool healthy = choir_comm_status(comm) == CHOIR_SUCCESS;
 	choir_status st = CHOIR_SUCCESS;
+	bool healthy;
 	char text[160];
 
+	if (atomic_load(&comm->uses.making) > 0)
+		end_making(comm);
+	healthy = choir_comm_status(comm) == CHOIR_SUCCESS;
 	if (drain_all(comm, healthy ? comm->deadline_ms : NEWS_MS))
 		return CHOIR_SUCCESS;
 	if (choir_comm_status(comm) == CHOIR_SUCCESS) {

@@ -2,6 +2,8 @@
 /* choir_comm_split_start and choir_comm_create_group_start. */
 #include "api/started.h"
 
+#include "api/named.h"
+#include "api/split.h"
 #include "base/plural.h"
 
 #include <choir/group.h>
@@ -9,6 +11,7 @@
 #include <string.h>
 
 struct start {
+	const char *call;
 	choir_comm *comm; /* a reference: the parent, which the call is inside of, so destroy waits for its end */
 	int color, key;
 	char *name; /* of a group; NULL = a split */
@@ -24,10 +27,10 @@ static choir_status make(void *args)
 	choir_status st;
 
 	if (start->name != NULL)
-		st = choir_comm_create_group(start->comm, start->name, start->ranks, start->n_ranks, config,
-		                             start->out_p);
+		st = named_create(start->call, 1, &start->comm, start->name, start->ranks, start->n_ranks, config,
+		                  start->out_p);
 	else
-		st = choir_comm_split_config(start->comm, start->color, start->key, config, start->out_p);
+		st = split_config(start->call, start->comm, start->color, start->key, config, start->out_p);
 	if (st == CHOIR_ARGUMENT && start->comm->engine.closed)
 		return error_set(CHOIR_ABORTED, "%s", error_text());
 	return st;
@@ -40,17 +43,18 @@ static void drop(void *args)
 	started_config_free(&start->config);
 	free(start->name);
 	free(start->ranks);
+	atomic_fetch_sub(&start->comm->uses.making, 1);
 	comm_leave(start->comm);
 	comm_release(start->comm);
 	free(start);
 }
 
 /* Takes the name and the ranks of *given, also on failure. */
-static choir_status begin(const char *call, const struct start *given, const choir_comm_config *config,
-                          choir_event **event_p)
+static choir_status begin(const struct start *given, const choir_comm_config *config, choir_event **event_p)
 {
 	struct start *start = malloc(sizeof *start);
-	choir_status st = start != NULL ? call_enter(call, given->comm) : error_no_memory("a split", sizeof *start);
+	choir_status st =
+	    start != NULL ? call_enter(given->call, given->comm) : error_no_memory("a split", sizeof *start);
 
 	if (st != CHOIR_SUCCESS) {
 		free(start);
@@ -59,33 +63,34 @@ static choir_status begin(const char *call, const struct start *given, const cho
 		return st;
 	}
 	*start = *given;
+	atomic_fetch_add(&start->comm->uses.making, 1);
 	comm_retain(start->comm);
-	st = started_config(call, config, &start->config);
+	st = started_config(start->call, config, &start->config);
 	if (st != CHOIR_SUCCESS) {
 		drop(start);
 		return st;
 	}
 	*start->out_p = NULL;
-	return started_begin(&(struct started_call){ call, start->comm, make, drop, start }, event_p);
+	return started_begin(&(struct started_call){ start->call, start->comm, make, drop, start }, event_p);
 }
 
 choir_status choir_comm_split_start(choir_comm *comm, int color, int key, const choir_comm_config *config,
                                     choir_comm **out_p, choir_event **event_p)
 {
 	static const char call[] = "choir_comm_split_start";
-	const struct start start = { .comm = comm, .color = color, .key = key, .out_p = out_p };
+	const struct start start = { .call = call, .comm = comm, .color = color, .key = key, .out_p = out_p };
 
 	if (out_p == NULL || event_p == NULL)
 		return error_set(CHOIR_ARGUMENT, "%s: null argument", call);
 	TRY(call_check_comm(call, comm));
-	return begin(call, &start, config, event_p);
+	return begin(&start, config, event_p);
 }
 
 choir_status choir_comm_create_group_start(choir_comm *parent, const char *name, const int *ranks, int n_ranks,
                                            const choir_comm_config *config, choir_comm **out_p, choir_event **event_p)
 {
 	static const char call[] = "choir_comm_create_group_start";
-	struct start start = { .comm = parent, .n_ranks = n_ranks, .out_p = out_p };
+	struct start start = { .call = call, .comm = parent, .n_ranks = n_ranks, .out_p = out_p };
 	size_t bytes;
 
 	if (out_p == NULL || event_p == NULL || name == NULL || ranks == NULL)
@@ -103,5 +108,5 @@ choir_status choir_comm_create_group_start(choir_comm *parent, const char *name,
 		return error_no_memory("members of a group", bytes);
 	}
 	memcpy(start.ranks, ranks, bytes);
-	return begin(call, &start, config, event_p);
+	return begin(&start, config, event_p);
 }

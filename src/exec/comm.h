@@ -76,6 +76,7 @@ struct comm_uses {
 	_Atomic int refs;
 	_Atomic int inside;           /* threads between comm_enter and comm_leave */
 	_Atomic int flushing;         /* threads in choir_comm_flush, which wait for those */
+	_Atomic int making;           /* of those inside, threads of the library's that make a comm of this one */
 	_Atomic uint64_t last_thread; /* that called, see Note [one thread, several ranks] in api/call.c */
 };
 

@@ -2,8 +2,11 @@
 /* Comms that are made without blocking: created, split, of a list of members; by one thread for all ranks. */
 #include "world/gate.h"
 
+#include "exec/comm.h"
+
 #include <choir/transport.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -313,6 +316,39 @@ static void test_split_ends(void **state)
 	}
 }
 
+/* So does the destruction of the rank that started it, in much less than the deadline; and the sentence is of the call
+ * that was made. */
+static void test_own_destroy(void **state)
+{
+	static const int both[2] = { 0, 1 };
+	enum { MAKING_INSIDE = 3 }; /* the start's, the split's, and that of its first call on the parent */
+
+	(void)state;
+	for (int group = 0; group < 2; group++) {
+		choir_comm *child = NULL;
+		choir_event *event;
+		struct world world;
+
+		world_begin(&world, 2, NULL);
+		if (group)
+			assert_int_equal(
+			    choir_comm_create_group_start(world.comms[0], "g", both, 2, NULL, &child, &event),
+			    CHOIR_SUCCESS);
+		else
+			assert_int_equal(choir_comm_split_start(world.comms[0], 0, 0, NULL, &child, &event),
+			                 CHOIR_SUCCESS);
+		while (atomic_load(&world.comms[0]->uses.inside) < MAKING_INSIDE)
+			sched_yield();
+		assert_int_equal(choir_comm_destroy(world.comms[0]), CHOIR_SUCCESS);
+		world.comms[0] = NULL;
+		assert_int_equal(choir_event_wait(event, 0), CHOIR_ABORTED);
+		assert_true(says(choir_event_error(event), "destroyed"));
+		assert_null(child);
+		choir_event_release(event);
+		world_end(&world);
+	}
+}
+
 /* The parent goes before, while or after the split's thread runs: then the event is complete. */
 static void test_split_of_the_destroyed(void **state)
 {
@@ -390,9 +426,13 @@ static void test_group(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_create),       cmocka_unit_test(test_create_local),
-		cmocka_unit_test(test_create_fails), cmocka_unit_test(test_create_refuses),
-		cmocka_unit_test(test_split_ends),   cmocka_unit_test(test_split_of_the_destroyed),
+		cmocka_unit_test(test_create),
+		cmocka_unit_test(test_create_local),
+		cmocka_unit_test(test_create_fails),
+		cmocka_unit_test(test_create_refuses),
+		cmocka_unit_test(test_split_ends),
+		cmocka_unit_test(test_own_destroy),
+		cmocka_unit_test(test_split_of_the_destroyed),
 		cmocka_unit_test(test_group),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
