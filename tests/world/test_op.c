@@ -61,7 +61,7 @@ static void keep_first(void *ctx, void *acc, const void *src, size_t count, choi
 }
 
 static int million = 1000000;
-static choir_op affine[N_AFFINE_FORMS], next[N_AFFINE_FORMS], sum[N_AFFINE_FORMS], first[N_AFFINE_FORMS];
+static choir_op affine[N_AFFINE_FORMS], next[N_AFFINE_FORMS], sum[N_AFFINE_FORMS], affine_first[N_AFFINE_FORMS];
 
 static choir_op create(choir_op_config config, enum affine_form form)
 {
@@ -103,7 +103,7 @@ static void create_ops(void)
 		affine[form] = affine_create((enum affine_form)form);
 		next[form] = create(next_config, (enum affine_form)form);
 		sum[form] = create(sum_config, (enum affine_form)form);
-		first[form] = create(first_config, (enum affine_form)form);
+		affine_first[form] = create(first_config, (enum affine_form)form);
 	}
 }
 
@@ -303,7 +303,7 @@ static void by_rank(struct world *world, int rank, choir_comm *comm, void *form_
 			for (size_t i = 0; i < count; i++)
 				data[i] = (float)(rank * LONG + (int)i);
 			OK(choir_allreduce(comm, choir_host(data), choir_host(data), count, CHOIR_F32,
-			                   first[*(enum affine_form *)form_p], &call, NULL));
+			                   affine_first[*(enum affine_form *)form_p], &call, NULL));
 			for (size_t i = 0; i < count; i++)
 				right &= data[i] == (float)i;
 			if (!right)
