@@ -2,10 +2,31 @@
 /* Chooses how a job is done: by kernels where a device was given, else by the first way of the host that fits. */
 #include "sparse/coalesce.h"
 
+#include "base/arithmetic.h"
+#include "base/dtype.h"
 #include "base/simd.h"
 #include "base/user_op.h"
 
 #include <string.h>
+
+enum { ENTRY_BYTES = 16 }; /* of the kernels: a key and a value, or a position */
+
+bool coalesce_kernels_have_room(uint64_t pairs, uint64_t row_bytes, uint64_t acc_bytes, uint64_t buffer_bytes,
+                                uint64_t memory_bytes)
+{
+	uint64_t most_a_pair = max_u64(max_u64(row_bytes, acc_bytes), ENTRY_BYTES),
+		 all_a_pair =
+		     2 * ENTRY_BYTES + sizeof(int64_t) + 2 * row_bytes + (acc_bytes > row_bytes ? acc_bytes : 0);
+
+	return pairs <= COALESCE_KERNEL_MOST && pairs <= buffer_bytes / most_a_pair &&
+	       pairs <= memory_bytes / all_a_pair;
+}
+
+bool coalesce_device_has_room(const choir_device *device, uint64_t pairs, uint64_t width, choir_dtype dtype)
+{
+	return coalesce_kernels_have_room(pairs, width * choir_dtype_bytes(dtype), width * dtype_acc_bytes(dtype),
+	                                  dev_most_buffer_bytes(device), dev_memory_bytes(device));
+}
 
 static const struct coalesce_way *const ways[] = { &coalesce_way_buckets, &coalesce_way_bitmap, &coalesce_way_sort };
 

@@ -17,6 +17,14 @@
 /* Pairs: kernels number them in 32 bits, and step as far beyond the last as a work-group reads. */
 #define COALESCE_KERNEL_MOST (UINT32_MAX - 65536)
 
+/* coalesce_kernels_have_room: for that many pairs, rows of acc_bytes while they are added, on a device whose largest
+ * buffer and memory have so many bytes: entries twice, the result, and the accumulators of narrow types. */
+bool coalesce_kernels_have_room(uint64_t pairs, uint64_t row_bytes, uint64_t acc_bytes, uint64_t buffer_bytes,
+                                uint64_t memory_bytes);
+
+/* coalesce_device_has_room: the same of all of a device, for rows of width elements. */
+bool coalesce_device_has_room(const choir_device *device, uint64_t pairs, uint64_t width, choir_dtype dtype);
+
 /* Pairs of one list: in host memory, or where mem is set in that cl_mem at byte offsets (kernels only). */
 struct coalesce_source {
 	struct pairs pairs;

@@ -8,8 +8,6 @@
 
 #include <inttypes.h>
 
-enum { ENTRY_BYTES = 16 }; /* of the kernels: a key and a value, or a position */
-
 static choir_status differ(const char *what, int rank, const char *its, int other, const char *others)
 {
 	return error_set(CHOIR_MISMATCH, "sparse_allreduce: rank %d calls with %s %s, rank %d with %s", rank, what, its,
@@ -82,20 +80,16 @@ static choir_status same_width(const struct sparse_header *all, int n, struct sp
 	return CHOIR_SUCCESS;
 }
 
-/* Has the device of each rank room for a merge of all lists?  coalesce_kernel.h: entries twice, the result, and the
- * accumulators of narrow types. */
+/* Has the device of each rank room for a merge of all lists? */
 static bool merge_fits(const struct sparse_header *all, int n, const struct sparse_facts *facts)
 {
 	choir_dtype dtype = (choir_dtype)all[0].val_dtype;
-	uint64_t row_bytes = facts->width * choir_dtype_bytes(dtype), acc_bytes = facts->width * dtype_acc_bytes(dtype),
-		 most_a_pair = max_u64(max_u64(row_bytes, acc_bytes), ENTRY_BYTES),
-		 all_a_pair =
-		     2 * ENTRY_BYTES + sizeof(int64_t) + 2 * row_bytes + (acc_bytes > row_bytes ? acc_bytes : 0);
-	bool fits = facts->pairs <= COALESCE_KERNEL_MOST; /* kernels merge no more */
+	bool fits = true;
 
 	for (int r = 0; r < n; r++)
-		fits &= facts->pairs <= all[r].buffer_bytes / most_a_pair &&
-		        facts->pairs <= all[r].memory_bytes / all_a_pair;
+		fits &= coalesce_kernels_have_room(facts->pairs, facts->width * choir_dtype_bytes(dtype),
+		                                   facts->width * dtype_acc_bytes(dtype), all[r].buffer_bytes,
+		                                   all[r].memory_bytes);
 	return fits;
 }
 

@@ -23,6 +23,19 @@ static choir_status reach(struct sparse *sparse, choir_buffer buffer, uint64_t b
 	return CHOIR_SUCCESS;
 }
 
+/* For the rank's own list.  An operator of texts alone has no other way. */
+static bool kernels_have_room(const struct sparse *sparse)
+{
+	const struct sparse_call *call = &sparse->call;
+	uint64_t pairs = call->send_ind_count;
+
+	if (pairs == 0)
+		return true;
+	if (sparse->user != NULL && sparse->user->config.fold == NULL)
+		return pairs <= COALESCE_KERNEL_MOST;
+	return coalesce_device_has_room(sparse->env.device, pairs, call->send_val_count / pairs, sparse->local_dtype);
+}
+
 choir_status input_start(struct sparse *sparse, struct script_turn *turn)
 {
 	const struct sparse_call *call = &sparse->call;
@@ -30,7 +43,7 @@ choir_status input_start(struct sparse *sparse, struct script_turn *turn)
 
 	(void)turn;
 	staged_write_begin(sparse);
-	if (call->send_ind_count > COALESCE_KERNEL_MOST)
+	if (!kernels_have_room(sparse))
 		sparse->kernels = sparse->long_by_kernels = sparse->stays = false;
 	sparse->step = header_start;
 	sparse->header.lo = 0;

@@ -206,6 +206,19 @@ choir_status sparse_table(struct sparse *sparse, uint64_t **table)
 	return *table != NULL ? CHOIR_SUCCESS : error_no_memory("the counts of all ranks", n * sizeof **table);
 }
 
+/* Only kernels can merge. */
+static bool has_texts_alone(const struct sparse *sparse)
+{
+	return sparse->user != NULL && sparse->user->config.fold == NULL;
+}
+
+static bool kernels_merge(const struct sparse *sparse, uint64_t pairs)
+{
+	return sparse->kernels && pairs <= COALESCE_KERNEL_MOST &&
+	       (has_texts_alone(sparse) ||
+	        coalesce_device_has_room(sparse->env.device, pairs, sparse->facts.width, sparse->wire_dtype));
+}
+
 /* Note [where lists are merged].  Lists that came are in host memory.  A merge on the host sends the result to the
  * device; one on the device sends the other ranks' lists there, and the result stays.  The result has at least as many
  * pairs as the longest list, so the device merges where the others have no more; with more ranks, or regions of lists,
@@ -213,8 +226,8 @@ choir_status sparse_table(struct sparse *sparse, uint64_t **table)
  * shares the host's memory, kernels merge everything. */
 static bool crosses_bus(const struct sparse *sparse)
 {
-	if (sparse->user != NULL && sparse->user->config.fold == NULL)
-		return false; /* only kernels can merge */
+	if (has_texts_alone(sparse))
+		return false;
 	return choir_device_class(sparse->env.device) == CHOIR_CLASS_STAGE;
 }
 
@@ -234,7 +247,7 @@ static choir_status merge(struct sparse *sparse, uint32_t n_lists, struct index_
 
 	for (uint32_t i = 0; i < n_lists; i++)
 		pairs += sparse->lists[i].pairs.count;
-	kernels = kernels && sparse->kernels && pairs <= COALESCE_KERNEL_MOST;
+	kernels = kernels && kernels_merge(sparse, pairs);
 	return coalesce_init(&sparse->job, &todo, kernels ? sparse->env.device : NULL);
 }
 
@@ -259,7 +272,7 @@ choir_status sparse_merge_all(struct sparse *sparse)
 {
 	struct coalesce_source *own = &sparse->lists[sparse->env.me];
 	bool few = !crosses_bus(sparse) || sparse->facts.pairs - sparse->own_count <= sparse->facts.most,
-	     kernels = few && sparse->kernels && sparse->facts.pairs <= COALESCE_KERNEL_MOST;
+	     kernels = few && kernels_merge(sparse, sparse->facts.pairs);
 
 	if (kernels && sparse->own_ind.mem != NULL && own->pairs.count > 0) {
 		own->pairs.form = sparse->own_form;
