@@ -73,10 +73,12 @@ static choir_status user_text_supported(choir_device *device, const struct user_
 	return CHOIR_SUCCESS;
 }
 
-/* The narrower types but bf16 have no numbers that f32 does not have as normal ones. */
-static bool adds_f32(choir_dtype dtype)
+/* Sums of the narrower types but bf16 are normal f32; products of them, and what a caller's operator makes, need not
+ * be. */
+static bool makes_denormals(choir_dtype dtype, choir_op op)
 {
-	return dtype == CHOIR_F32 || dtype == CHOIR_F32_I32 || dtype == CHOIR_BF16;
+	return dtype == CHOIR_F32 || dtype == CHOIR_F32_I32 || dtype == CHOIR_BF16 ||
+	       (dtype_is_narrow(dtype) && (op == CHOIR_OP_PROD || user_op_is(op)));
 }
 
 choir_status reduce_kernel_supported(choir_device *device, choir_dtype dtype, choir_op op)
@@ -87,7 +89,7 @@ choir_status reduce_kernel_supported(choir_device *device, choir_dtype dtype, ch
 	if ((dtype == CHOIR_F64 || dtype == CHOIR_F64_I32) && !dev_has_fp64(device))
 		return error_set(CHOIR_UNSUPPORTED, "the device has no fp64: %s reduces on the host",
 		                 choir_dtype_name(dtype));
-	if (adds_f32(dtype) && !dev_keeps_denormals(device) && (user == NULL || user->config.fold != NULL))
+	if (makes_denormals(dtype, op) && !dev_keeps_denormals(device) && (user == NULL || user->config.fold != NULL))
 		return error_set(CHOIR_UNSUPPORTED, "the device makes denormal numbers 0: %s reduces on the host",
 		                 choir_dtype_name(dtype));
 	if (op == CHOIR_OP_MEAN && (dtype == CHOIR_F32 || dtype_is_narrow(dtype)) && !dev_divides_exactly(device))

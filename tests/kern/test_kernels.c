@@ -211,6 +211,7 @@ static void test_unsupported(void **state)
 	assert_non_null(strstr(choir_last_error(), "denormal"));
 	assert_int_equal(reduce_kernel_supported(f->device, CHOIR_BF16, CHOIR_OP_MAX), CHOIR_UNSUPPORTED);
 	assert_int_equal(reduce_kernel_supported(f->device, CHOIR_F16, CHOIR_OP_SUM), CHOIR_SUCCESS);
+	assert_int_equal(reduce_kernel_supported(f->device, CHOIR_F16, CHOIR_OP_PROD), CHOIR_UNSUPPORTED);
 	f->device->facts = kept;
 	assert_null(event);
 }
