@@ -66,7 +66,11 @@ static choir_status host(struct device_call *call)
 
 static bool fits_kernels(const struct device_call *call)
 {
+	bool texts_alone = call->user != NULL && call->user->config.fold == NULL;
+
 	return call->args.count <= COALESCE_KERNEL_MOST &&
+	       (texts_alone ||
+	        coalesce_device_has_room(call->device, call->args.count, call->args.width, call->args.dtype)) &&
 	       reduce_kernel_supported(call->device, call->args.dtype, call->args.op) == CHOIR_SUCCESS;
 }
 
@@ -86,6 +90,8 @@ static choir_status find_range(struct device_call *call)
 		return range_job_watch(call->range, call->wake, NULL);
 	if (bad < call->args.count)
 		return negative(call, bad, bad_index);
+	if (call->user != NULL) /* a text that does not compile refuses the call */
+		TRY(reduce_kernel_warm(call->device, call->args.dtype, call->args.op));
 	call->phase = COUNT;
 	return begin(call, range, call->device);
 }

@@ -51,12 +51,10 @@ bool operand_kernels_run(const choir_device *device)
 }
 
 /* A kernel may not write what the caller made read-only, or the reverse. */
-bool operand_kernels_may(choir_device *device, const struct operand *operand)
+bool operand_kernels_may(const struct operand *operand)
 {
 	cl_mem_flags flags = 0;
 
-	if (!operand_kernels_run(device))
-		return false;
 	if (operand->buffer.kind != CHOIR_BUFFER_MEM || operand->bytes == 0 ||
 	    clGetMemObjectInfo(operand->buffer.base, CL_MEM_FLAGS, sizeof flags, &flags, NULL) != CL_SUCCESS)
 		return false;

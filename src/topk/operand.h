@@ -37,10 +37,10 @@ static inline struct operand operand_of(const char *role, choir_buffer buffer, u
 		                 .write = write };
 }
 
-/* operand_kernels_run: does the device do such work by kernels?  operand_kernels_may: and is the operand a cl_mem that
- * they may use so? */
+/* operand_kernels_run: does the device do such work by kernels, where functions could do it too?
+ * operand_kernels_may: is the operand a cl_mem that kernels may use so? */
 bool operand_kernels_run(const choir_device *device);
-bool operand_kernels_may(choir_device *device, const struct operand *operand);
+bool operand_kernels_may(const struct operand *operand);
 
 /* operands_check: ranges, and overlaps of those that are written with others.  ARGUMENT, UNSUPPORTED naming `call`. */
 choir_status operands_check(const char *call, choir_device *device, const struct operand *operands, size_t n);

@@ -51,15 +51,15 @@ static choir_status step_reach(struct topk_run *run, struct script_turn *turn)
 	run->k = topk_state_k(settings, state->tracking.calls);
 	run->sparse_call = dense ? 0 : state->tracking.calls - settings->dense_calls;
 	run->step = step_read;
-	sparse = run->algorithm->select != NULL;
+	sparse = run->algorithm->select != NULL && operand_kernels_run(run->env.device);
 	for (size_t i = 0; i < run->request.n_tensors; i++) {
 		struct operand *grad = topk_grad(&run->request, i), *to = topk_dense(&run->request, i);
 
-		grad->by_kernel = state->device != NULL && operand_kernels_may(state->device, grad);
-		to->by_kernel = sparse && operand_kernels_may(run->env.device, to);
+		grad->by_kernel = state->device != NULL && operand_kernels_may(grad);
+		to->by_kernel = sparse && operand_kernels_may(to);
 	}
 	operands[TOPK_INVOLVED].by_kernel =
-	    sparse && run->request.involved_p == NULL && operand_kernels_may(run->env.device, &operands[TOPK_INVOLVED]);
+	    sparse && run->request.involved_p == NULL && operand_kernels_may(&operands[TOPK_INVOLVED]);
 	return operands_reach(run->env.device, operands, run->request.n_operands);
 }
 

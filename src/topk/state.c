@@ -12,7 +12,10 @@
 #include <string.h>
 #include <xxhash.h>
 
-enum { FAR_BYTES = 256 * 1024 }; /* of a tensor that is worth kernels */
+enum {
+	FAR_BYTES = 256 * 1024, /* of a tensor that is worth kernels */
+	FAR_TENSORS = 4,        /* that a state has on the device, at most: with a momentum */
+};
 
 static const struct topk_preset presets[] = {
 	{ "lstm", 128, 32, 64, { 32, 1.5, 3. / 4, 5. / 4, 1.012 }, 3. / 4, 5. / 4, 1.010, 1.008 },
@@ -88,13 +91,17 @@ static choir_status clear(struct topk_state *state)
 	return CHOIR_SUCCESS;
 }
 
-/* Kernels count elements in 32 bits.  A small tensor has crossed the bus before a dozen launches have begun. */
+/* Kernels count elements in 32 bits, and each tensor of the state stands in one buffer.  A small tensor has crossed the
+ * bus before a dozen launches have begun. */
 static bool kernels_fit(choir_device *device, const struct topk_types *types)
 {
-	uint64_t least = dev_reduce_where(device) == CHOIR_REDUCE_KERNEL ? 1 : FAR_BYTES;
+	uint64_t least = dev_reduce_where(device) == CHOIR_REDUCE_KERNEL ? 1 : FAR_BYTES,
+		 work_bytes = choir_dtype_bytes(types->work);
 
 	return choir_device_class(device) == CHOIR_CLASS_STAGE && operand_kernels_run(device) &&
 	       types->n <= SELECT_MOST && types->n * types->elem_bytes >= least &&
+	       types->n <= dev_most_buffer_bytes(device) / work_bytes &&
+	       types->n <= dev_memory_bytes(device) / (FAR_TENSORS * work_bytes) &&
 	       (types->work == CHOIR_F64 ? dev_has_fp64(device) : dev_keeps_denormals(device));
 }
 

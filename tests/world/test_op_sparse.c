@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Operators of the caller's own in sparse_allreduce and choir_coalesce_rows: one that is not commutative, by every
  * algorithm, as functions and as text. */
+#include "dev/dev.h"
+#include "read_mem.h"
 #include "world/affine.h"
 #include "world/world.h"
 
@@ -263,10 +265,67 @@ static void rows_of_a_device(void **state)
 	choir_op_destroy(text);
 }
 
+static cl_mem mem_of(void *bytes, size_t n)
+{
+	cl_int rc;
+	cl_mem mem = clCreateBuffer(choir_device_context(world_device()), CL_MEM_COPY_HOST_PTR, n, bytes, &rc);
+
+	assert_int_equal(rc, CL_SUCCESS);
+	return mem;
+}
+
+/* Texts alone, and rows in device memory: kernels do it wherever reductions are else, and a text that does not compile
+ * refuses the call. */
+static void rows_by_texts(void **state)
+{
+	choir_op_config bad = CHOIR_OP_CONFIG_INIT;
+	choir_op ops[2] = { create(TEXT, false), -1 };
+	int32_t ind[PAIRS], to_ind[RANGE];
+	uint64_t val[PAIRS], to_val[RANGE];
+	cl_mem mems[4];
+
+	(void)state;
+	if (!dev_has_long_loops(world_device())) {
+		print_message("this device runs no kernels of rows\n");
+		skip();
+	}
+	bad.name = "bad";
+	bad.fold_text = "a + no_such_name(b)";
+	assert_int_equal(choir_op_create(&bad, &ops[1]), CHOIR_SUCCESS);
+	for (size_t i = 0; i < PAIRS; i++) {
+		ind[i] = index_of(0, i);
+		val[i] = value_of(0, i, 0);
+	}
+	mems[0] = mem_of(ind, sizeof ind);
+	mems[1] = mem_of(val, sizeof val);
+	mems[2] = mem_of(to_ind, sizeof to_ind);
+	mems[3] = mem_of(to_val, sizeof to_val);
+	for (int i = 0; i < 2; i++) {
+		size_t pairs = RANGE;
+
+		assert_int_equal(choir_coalesce_rows(world_device(), choir_mem(mems[0], 0), PAIRS,
+		                                     choir_mem(mems[1], 0), PAIRS, CHOIR_I32, CHOIR_U64, ops[i],
+		                                     choir_mem(mems[2], 0), choir_mem(mems[3], 0), &pairs, NULL, NULL),
+		                 i == 0 ? CHOIR_SUCCESS : CHOIR_ARGUMENT);
+		if (i == 1) {
+			assert_non_null(strstr(choir_last_error(), "no_such_name"));
+			continue;
+		}
+		assert_int_equal(read_mem(dev_queue(world_device()), mems[2], 0, sizeof to_ind, to_ind), CL_SUCCESS);
+		assert_int_equal(read_mem(dev_queue(world_device()), mems[3], 0, sizeof to_val, to_val), CL_SUCCESS);
+		assert_true(is_right(1, false, 1, to_ind, to_val, pairs));
+	}
+	for (int i = 0; i < 4; i++)
+		clReleaseMemObject(mems[i]);
+	choir_op_destroy(ops[0]);
+	choir_op_destroy(ops[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(every_algorithm), cmocka_unit_test(kept_calls),
-		                            cmocka_unit_test(ranks_compare), cmocka_unit_test(rows_of_a_device) };
+		                            cmocka_unit_test(ranks_compare), cmocka_unit_test(rows_of_a_device),
+		                            cmocka_unit_test(rows_by_texts) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();
