@@ -42,7 +42,6 @@ static choir_status name_all(const choir_bootstrap *bootstrap, int fd)
 choir_status pmi_open(const choir_bootstrap *bootstrap, struct pmi *out)
 {
 	struct pmi pmi = { .bootstrap = bootstrap };
-	choir_status st;
 	int ends[2];
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
@@ -56,14 +55,13 @@ choir_status pmi_open(const choir_bootstrap *bootstrap, struct pmi *out)
 		pmi_close(&pmi);
 		return no_memory();
 	}
-	st = name_all(bootstrap, ends[1]);
-	if (st != CHOIR_SUCCESS) {
-		pmi_forget();
-		pmi_close(&pmi);
-		return st;
-	}
 	*out = pmi;
 	return CHOIR_SUCCESS;
+}
+
+choir_status pmi_name(const struct pmi *pmi)
+{
+	return name_all(pmi->bootstrap, pmi->theirs);
 }
 
 void pmi_forget(void)

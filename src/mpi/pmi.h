@@ -16,11 +16,12 @@ struct pmi {
 	size_t line_bytes;
 };
 
-/* pmi_open: makes the socketpair, and names its other end, rank and size in the environment (PMI_FD, PMI_RANK,
- * PMI_SIZE), where MPI_Init looks for a launcher.  NO_MEMORY.  pmi_close: where MPI_Init was not called; closes both
- * ends, and frees.
+/* pmi_open: makes the socketpair.  NO_MEMORY.  pmi_close: where MPI_Init was not called; closes both ends, and frees.
+ * pmi_name: names its other end, rank and size in the environment (PMI_FD, PMI_RANK, PMI_SIZE), where MPI_Init looks
+ * for a launcher; NO_MEMORY.
  * pmi_forget: takes the variables out of the environment, so that no child of this process finds them. */
 choir_status pmi_open(const choir_bootstrap *bootstrap, struct pmi *out);
+choir_status pmi_name(const struct pmi *pmi);
 void pmi_forget(void);
 void pmi_close(struct pmi *pmi);
 

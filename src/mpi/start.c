@@ -124,7 +124,6 @@ static choir_status get_ready(const choir_bootstrap *bootstrap, struct helper **
 	}
 	rc = pthread_create(&helper->thread, NULL, initialise, helper);
 	if (rc != 0) {
-		pmi_forget();
 		pmi_close(&wire);
 		free_helper(helper);
 		return choir_transport_error(CHOIR_NO_MEMORY, "no thread to start MPI: %s", strerror(rc));
@@ -141,7 +140,6 @@ static void dismiss(struct helper *helper)
 	sem_post(&helper->told);
 	pthread_join(helper->thread, NULL);
 	free_helper(helper);
-	pmi_forget();
 	pmi_close(&wire);
 }
 
@@ -149,8 +147,13 @@ static void dismiss(struct helper *helper)
 static choir_status start(const choir_bootstrap *bootstrap, struct helper *helper, int64_t deadline_ms,
                           struct start_facts *all)
 {
-	choir_status st;
+	choir_status st = pmi_name(&wire);
 
+	if (st != CHOIR_SUCCESS) {
+		pmi_forget();
+		dismiss(helper);
+		return st;
+	}
 	mpi_begins();
 	helper->begins = true;
 	sem_post(&helper->told);

@@ -9,8 +9,9 @@
 /* mpi_start: MPI_COMM_WORLD becomes the processes of the bootstrap, in its order.  Collective over them; nothing
  * happens where they have started together before.  The bootstrap's gather is called on this thread.  UNSUPPORTED, on
  * all processes, if one of them has initialised MPI otherwise, or with other processes, or if MPI took another launcher
- * in one; after the last, TIMEOUT and TRANSPORT MPI cannot be used in this process any more.  Where a process lacks
- * memory, a descriptor or a thread for it NO_MEMORY, and UNSUPPORTED on the others. */
+ * in one; after the last, TIMEOUT, TRANSPORT and a lack of memory on the way MPI cannot be used in this process any
+ * more. Where a process lacks memory, a descriptor or a thread to begin with NO_MEMORY, and UNSUPPORTED on the others.
+ */
 choir_status mpi_start(const choir_bootstrap *bootstrap, int64_t deadline_ms);
 
 /* mpi_start_check: UNSUPPORTED after such a failure. */
