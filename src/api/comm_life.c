@@ -86,6 +86,13 @@ static choir_status find_peers(struct bootstrap *b, struct choir_comm *comm)
 	return CHOIR_SUCCESS;
 }
 
+static bool takes_options(const struct join *join, int local)
+{
+	const char *before = join->parents != NULL ? join->parents[local]->options : NULL, *now = join->config->options;
+
+	return before != NULL && now != NULL && strcmp(before, now) == 0;
+}
+
 static choir_status init_locks(struct choir_comm *comm)
 {
 	if (pthread_mutex_init(&comm->failure.lock, NULL) != 0)
@@ -140,6 +147,7 @@ choir_status comm_fill(struct bootstrap *b, int local, struct choir_comm *comm)
 	TRY(layout_build(b->n, b->node_of, &comm->layout));
 	layout = &comm->layout;
 	TRY(rules_read(join->config->rules, &comm->rules));
+	comm->options_taken = takes_options(join, local);
 	if (join->config->options != NULL && (comm->options = strdup(join->config->options)) == NULL)
 		return error_no_memory("options", strlen(join->config->options) + 1);
 	comm->local_rank = layout->local_rank_of[comm->rank];

@@ -248,8 +248,8 @@ choir_status options_read(const char *call, const choir_comm *comm, const choir_
 	if (texts[0] == NULL && texts[1] == NULL)
 		return CHOIR_SUCCESS;
 	TRY(read_all(call, texts, collective, &options));
-	if (options.order_of_comm && !order_fits((enum ring_order)options.order, comm->n))
-		options.order = ORDER_AUTO; /* as for a call that is no ring: a split has its parent's options */
+	if (options.order_of_comm && comm->options_taken && !order_fits((enum ring_order)options.order, comm->n))
+		options.order = ORDER_AUTO; /* nobody asked it of so many ranks */
 	*out = options;
 	return CHOIR_SUCCESS;
 }

@@ -143,6 +143,7 @@ struct choir_comm {
 	struct comm_family *family;  /* the local ranks created together */
 	struct rules rules;
 	char *options;       /* of all dense calls; NULL = none */
+	bool options_taken;  /* they are those of the comm that this one was split from */
 	struct keyed *keyed; /* calls match by key, see keyed.h; NULL = by order */
 	char apart[256];     /* why ranks of one machine are on several nodes; "" if they are not */
 	int64_t deadline_ms, warn_ms;

@@ -197,13 +197,17 @@ static void test_one_text(void **state)
 	world_run(3, &config, one_text, NULL);
 }
 
-/* An order of rings that three ranks do not have, on a comm: as if it said nothing, as for its splits. */
-static void no_such_order(struct world *world, int rank, choir_comm *comm, void *arg)
+/* An order of rings that a comm's four ranks have, and three of them do not: their split takes it for auto. */
+static void no_such_order(struct world *world, int rank, choir_comm *parent, void *arg)
 {
 	choir_call call = CHOIR_CALL_INIT;
+	choir_comm *comm = NULL;
 	int32_t x = 1, y = 0;
 
 	(void)arg;
+	OK(choir_comm_split(parent, rank < 3 ? 0 : -1, rank, &comm));
+	if (comm == NULL)
+		return;
 	OK(choir_supports(comm, "allreduce", CHOIR_I32, CHOIR_OP_SUM, choir_none()));
 	OK(choir_allreduce(comm, choir_host(&x), choir_host(&y), 1, CHOIR_I32, CHOIR_OP_SUM, NULL, NULL));
 	CHECK(y == 3);
@@ -214,6 +218,7 @@ static void no_such_order(struct world *world, int rank, choir_comm *comm, void 
 	SAYS(choir_broadcast(comm, choir_host(&x), choir_host(&x), 1, CHOIR_I32, 0, &call, NULL), CHOIR_ARGUMENT,
 	     "option order is 'rnks'");
 	OK(choir_barrier(comm, NULL, NULL));
+	OK(choir_comm_destroy(comm));
 }
 
 static void test_no_such_order(void **state)
@@ -223,7 +228,7 @@ static void test_no_such_order(void **state)
 	(void)state;
 	config.deadline_ms = 30000;
 	config.options = "topology=rung-ring-2";
-	world_run(3, &config, no_such_order, NULL);
+	world_run(4, &config, no_such_order, NULL);
 }
 
 /* Where the rules take a ring, which sends messages, the link inside the node and Syncful want phases. */
