@@ -156,7 +156,8 @@ CHOIR_API choir_status choir_comm_abort(choir_comm *comm);
 CHOIR_API choir_status choir_comm_flush(choir_comm *comm);
 
 /* choir_comm_destroy: accepts no more calls (ABORTED), waits for calls in flight until the comm's deadline and ends the
- * rest with TIMEOUT, on every rank.  It waits for running callbacks; when it returns every event of the comm is
+ * rest with TIMEOUT, on every rank.  While a comm is being made of it (choir_comm_split_start) it waits for 1 s, and
+ * ends the rest with ABORTED.  It waits for running callbacks; when it returns every event of the comm is
  * complete and blocking calls of other threads return.  Calls of other ranks that then wait for this rank end with
  * ABORTED.  Events and devices may be released before or after.  NULL is silent.  WOULD_DEADLOCK inside a callback. */
 CHOIR_API choir_status choir_comm_destroy(choir_comm *comm);

@@ -63,11 +63,13 @@ CHOIR_API choir_status choir_comm_split_start(choir_comm *comm, int color, int k
                                               choir_comm **out_p, choir_event **event_p);
 
 /* choir_comm_create_group: a comm of the ranks ranks[0 .. n_ranks - 1] of the parent, in that order, under a name by
- * which choir_comm_find finds it.  Only the members need to call, with the same list and name (MISMATCH; where the
- * lists have other members the parent fails with it); blocking among the members, which exchange messages on the
- * parent.  config: as of choir_comm_group_split; its name is the group's unless it is given. A rank that is no member
- * may call too: it gets ARGUMENT "rank 3 of 'world' is not part of the group 'rows' ..." at once, and so from
- * choir_comm_find later.  A name that a group of the parent has, or that one gets which is being made, is ARGUMENT.
+ * which choir_comm_find finds it.  Only the members need to call, with the same list and name; blocking among the
+ * members, which exchange messages on the parent.  MISMATCH where two members meet whose lists or names differ; where
+ * the lists have other members the parent fails with it.  config: as of choir_comm_group_split; its name is the
+ * group's unless it is given.
+ * A rank that is no member may call too: it gets ARGUMENT "rank 3 of 'world' is not part of the group 'rows' ..." at
+ * once, and so from choir_comm_find later.  A name that a group of the parent has, or that one gets which is being
+ * made, is ARGUMENT.
  * With several members in one thread use choir_comm_create_group_local: comms are the parent's handles, all of
  * members. */
 CHOIR_API choir_status choir_comm_create_group(choir_comm *parent, const char *name, const int *ranks, int n_ranks,

@@ -24,12 +24,12 @@ struct process {
 	uint64_t host, uid, net; /* these three of it, to say which of them differs */
 	uint64_t context;        /* process 0's becomes the comm's */
 	int32_t has_transport;
-	uint64_t message_bytes; /* of that */
 	int32_t ranks_per_node;
 	int32_t keyed;
 	int32_t status;            /* a choir_status: what came before */
 	struct rank_facts first;   /* of its ranks */
 	uint64_t core_cache_bytes; /* 0 = unknown */
+	uint64_t message_bytes;    /* of its transport; 0 = its own choice, or it has none */
 	struct bell_address bell;
 	unsigned char cores[128]; /* a cpu_set_t: where its threads may run */
 };

@@ -267,7 +267,7 @@ void bell_ring_mine(void)
 {
 	struct bell *bell = atomic_load_explicit(&mine, memory_order_acquire);
 
-	if (bell == NULL) {
+	if (bell == NULL || bell->forks != shared_forks()) {
 		atomic_thread_fence(memory_order_seq_cst);
 		bell = atomic_load_explicit(&mine, memory_order_acquire);
 	}

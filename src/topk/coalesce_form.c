@@ -90,8 +90,12 @@ static choir_status find_range(struct device_call *call)
 		return range_job_watch(call->range, call->wake, NULL);
 	if (bad < call->args.count)
 		return negative(call, bad, bad_index);
-	if (call->user != NULL) /* a text that does not compile refuses the call */
-		TRY(reduce_kernel_warm(call->device, call->args.dtype, call->args.op));
+	if (call->user != NULL) { /* a text that does not compile refuses the call */
+		choir_status st = reduce_kernel_warm(call->device, call->args.dtype, call->args.op);
+
+		if (st != CHOIR_SUCCESS)
+			return error_prefix(st, "%s", call->form->name);
+	}
 	call->phase = COUNT;
 	return begin(call, range, call->device);
 }

@@ -22,7 +22,7 @@ bool far_kernels_pay(const struct topk_run *run, uint64_t pairs, double ns, uint
 {
 	const choir_device *device = run->state->device;
 
-	if (device == NULL || pairs == 0 || pairs > COALESCE_KERNEL_MOST)
+	if (device == NULL || pairs == 0 || !coalesce_device_has_room(device, pairs, 1, run->types.work))
 		return false;
 	return dev_reduce_where(device) == CHOIR_REDUCE_KERNEL ||
 	       (double)pairs * ns > dev_bus_ns(device, commands, bytes);

@@ -39,12 +39,12 @@ choir_status __wrap_inline_execute(struct choir_comm *comm, struct prepared *pre
 bool __real_inline_enter(struct choir_comm *comm);
 bool __wrap_inline_enter(struct choir_comm *comm);
 
-/* The other rank's thread may drive this one's comm for a moment: then the second part would be submitted. */
+/* The other rank's thread may drive this one's comm for a moment: then the list would be submitted. */
 bool __wrap_inline_enter(struct choir_comm *comm)
 {
 	bool entered;
 
-	while (!(entered = __real_inline_enter(comm)) && fails && parts == 1)
+	while (!(entered = __real_inline_enter(comm)) && fails && parts < 2)
 		sched_yield();
 	return entered;
 }

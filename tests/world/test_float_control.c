@@ -164,6 +164,7 @@ static void test_what_kernels_cannot(void **state)
 		device->reduce = CHOIR_REDUCE_HOST;
 		world_run(RANKS, NULL, body, &host);
 		device->reduce = CHOIR_REDUCE_KERNEL;
+		device->facts.denormals = device->facts.fp64 = device->facts.exact_division = true;
 		world_run(RANKS, NULL, body, &t);
 		assert_true(atomic_exchange(&launches, 0) > 0);
 		device->facts.denormals = device->facts.fp64 = device->facts.exact_division = false;

@@ -240,7 +240,7 @@ static void named(struct world *world, int rank, choir_comm *comm, void *arg)
 	if (rank == 3) {
 		SAYS(choir_comm_create_group(comm, "rows", rows, 2, NULL, &group), CHOIR_ARGUMENT,
 		     "rank 3 of 'four' is not part of the group 'rows' (ranks 2 0)");
-		SAYS(choir_comm_find(comm, "row", &found), CHOIR_ARGUMENT, "has made no group");
+		SAYS(choir_comm_find(comm, "row", &found), CHOIR_ARGUMENT, "it has none called 'row'");
 		SAYS(choir_comm_find(comm, "rows", &found), CHOIR_ARGUMENT,
 		     "rank 3 of 'four' is not part of the group 'rows' (ranks 2 0)");
 	}

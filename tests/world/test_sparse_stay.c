@@ -17,7 +17,7 @@
 
 enum { SHORT_BYTES = 128 * 1024 /* shorter lists do not stay */ };
 
-enum { ENTRY_BYTES = 8, SLACK = 4096 }; /* of kernels that sort, and beside a list */
+enum { ENTRY_BYTES = 16, SLACK = 4096 }; /* of kernels that sort, and of 4 values; beside a list */
 static const int sizes[] = { 2, 3, 5, 8 };
 
 static void each_way(struct world *world, int rank, choir_comm *comm, void *arg)
@@ -127,7 +127,7 @@ static void with_little_memory(int n, size_t most)
 		                    .ind_dtype = CHOIR_I32,
 		                    .val_dtype = CHOIR_F32,
 		                    .op = CHOIR_OP_SUM,
-		                    .width = 1,
+		                    .width = n == 2 ? 4 : 1,
 		                    .range = 400000000, /* too far for a bitmap */
 		                    .most = 60000,
 		                    .device = true,
