@@ -17,7 +17,7 @@
 
 enum { SHORT_BYTES = 128 * 1024 /* shorter lists do not stay */ };
 
-enum { ENTRY_BYTES = 16, SLACK = 4096 }; /* of kernels that sort, and of 4 values; beside a list */
+enum { ENTRY_BYTES = 16, SLACK = 4096 }; /* of kernels that sort wide keys; beside a list */
 static const int sizes[] = { 2, 3, 5, 8 };
 
 static void each_way(struct world *world, int rank, choir_comm *comm, void *arg)
@@ -124,11 +124,11 @@ static void with_little_memory(int n, size_t most)
 {
 	struct sparse_call call = { .seed = (uint64_t)n,
 		                    .n = n,
-		                    .ind_dtype = CHOIR_I32,
+		                    .ind_dtype = n == 2 ? CHOIR_I64 : CHOIR_I32,
 		                    .val_dtype = CHOIR_F32,
 		                    .op = CHOIR_OP_SUM,
-		                    .width = n == 2 ? 4 : 1,
-		                    .range = 400000000, /* too far for a bitmap */
+		                    .width = 1,
+		                    .range = n == 2 ? 50000000000 : 400000000, /* too far for a bitmap */
 		                    .most = 60000,
 		                    .device = true,
 		                    .options = "algorithm=allgather" };
