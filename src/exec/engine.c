@@ -346,14 +346,14 @@ int64_t engine_awaited(struct choir_comm *comm)
 
 void engine_call_of(const choir_event *event, char *text, size_t bytes)
 {
-	enum { TRIES = 4 };
+	enum { PATIENCE_MS = 5 };
 	struct submission *submission = &event->comm->submission;
 	struct engine *engine = &event->comm->engine;
 	const struct run *run;
-	int tries = 0;
+	int64_t end = wait_end_ns(PATIENCE_MS);
 
 	while (!engine_enter(engine)) {
-		if (tries++ == TRIES)
+		if (wait_now_ns() > end)
 			return;
 		wait_yield();
 	}
