@@ -127,7 +127,7 @@ static void test_half_conversions(void **state)
 {
 	struct fixture *f = *state;
 	struct reduce_call call = {
-		.dtype = CHOIR_F16, .op = CHOIR_OP_PROD, .n_src = 2, .n_dst = 1, .nt_from = 1, .count = 2048
+		.dtype = CHOIR_F16, .op = CHOIR_OP_SUM, .n_src = 2, .n_dst = 1, .nt_from = 1, .count = 2048
 	};
 	struct reduce_operand src[] = { { f->mem[0], 0 }, { f->mem[1], 0 } }, dst = { f->mem[MAX_SRC], 0 };
 	struct dev_access out = dev_buffer_access(f->mem[MAX_SRC], 0, 4096);
