@@ -29,6 +29,12 @@ static inline bool user_op_is(choir_op op)
 	return op >= USER_OP_FIRST;
 }
 
+/* user_op_has_texts_alone: only kernels can fold by it; false for NULL, an operator of the library's. */
+static inline bool user_op_has_texts_alone(const struct user_op *op)
+{
+	return op != NULL && op->config.fold == NULL;
+}
+
 /* user_op_add: of a config that was checked.  NO_MEMORY, and ARGUMENT after 2^30 operators.
  * user_op_remove: no new call finds it; ARGUMENT if there is none of that number. */
 choir_status user_op_add(const choir_op_config *config, choir_op *op_p);

@@ -51,7 +51,7 @@ choir_status coalesce_init(struct coalesce *job, const struct coalesce_call *cal
 		return CHOIR_SUCCESS;
 	if (device != NULL)
 		return coalesce_kernel_create(device, call, job->pairs, &job->on_device);
-	if (user != NULL && user->config.fold == NULL)
+	if (user_op_has_texts_alone(user))
 		return error_set(CHOIR_UNSUPPORTED, "operator '%s' has no fold function, and the host coalesces",
 		                 user->name);
 	job->way = way_of(call, job->pairs);

@@ -31,7 +31,7 @@ static bool kernels_have_room(const struct sparse *sparse)
 
 	if (pairs == 0)
 		return true;
-	if (sparse->user != NULL && sparse->user->config.fold == NULL)
+	if (user_op_has_texts_alone(sparse->user))
 		return pairs <= COALESCE_KERNEL_MOST;
 	return coalesce_device_has_room(sparse->env.device, pairs, call->send_val_count / pairs, sparse->local_dtype);
 }

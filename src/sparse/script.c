@@ -124,8 +124,8 @@ static bool wants_kernels(const struct sparse *sparse)
 	if (sparse->call.attr.coalesce_mode == CHOIR_COALESCE_DISABLE ||
 	    sparse->local_dtype != sparse->call.val_dtype || sparse->wire_dtype != sparse->local_dtype)
 		return false;
-	if (sparse->user != NULL && sparse->user->config.fold == NULL)
-		where = CHOIR_REDUCE_KERNEL; /* texts alone */
+	if (user_op_has_texts_alone(sparse->user))
+		where = CHOIR_REDUCE_KERNEL;
 	if (where == CHOIR_REDUCE_HOST || (where == CHOIR_REDUCE_AUTO && dev_is_cpu(sparse->env.device)))
 		return false;
 	return has_kernels(sparse->env.device, sparse->call.val_dtype, sparse->call.op);
@@ -180,8 +180,8 @@ static choir_status take_user_op(struct sparse *sparse)
 static void choose_who_coalesces(struct sparse *sparse)
 {
 	const struct sparse_call *call = &sparse->call;
-	bool is_asked_for = dev_reduce_where(sparse->env.device) == CHOIR_REDUCE_KERNEL ||
-	                    (sparse->user != NULL && sparse->user->config.fold == NULL),
+	bool is_asked_for =
+		 dev_reduce_where(sparse->env.device) == CHOIR_REDUCE_KERNEL || user_op_has_texts_alone(sparse->user),
 	     may_stay = sparse->env.device_bytes > 0 &&
 	                (call->send_ind_count == 0 ||
 	                 (sparse->forced >= 0 && sparse_methods[sparse->forced].start_device != NULL));

@@ -206,16 +206,10 @@ choir_status sparse_table(struct sparse *sparse, uint64_t **table)
 	return *table != NULL ? CHOIR_SUCCESS : error_no_memory("the counts of all ranks", n * sizeof **table);
 }
 
-/* Only kernels can merge. */
-static bool has_texts_alone(const struct sparse *sparse)
-{
-	return sparse->user != NULL && sparse->user->config.fold == NULL;
-}
-
 static bool kernels_merge(const struct sparse *sparse, uint64_t pairs)
 {
 	return sparse->kernels && pairs <= COALESCE_KERNEL_MOST &&
-	       (has_texts_alone(sparse) ||
+	       (user_op_has_texts_alone(sparse->user) ||
 	        coalesce_device_has_room(sparse->env.device, pairs, sparse->facts.width, sparse->wire_dtype));
 }
 
@@ -226,7 +220,7 @@ static bool kernels_merge(const struct sparse *sparse, uint64_t pairs)
  * shares the host's memory, kernels merge everything. */
 static bool crosses_bus(const struct sparse *sparse)
 {
-	if (has_texts_alone(sparse))
+	if (user_op_has_texts_alone(sparse->user))
 		return false;
 	return choir_device_class(sparse->env.device) == CHOIR_CLASS_STAGE;
 }

@@ -66,10 +66,8 @@ static choir_status host(struct device_call *call)
 
 static bool fits_kernels(const struct device_call *call)
 {
-	bool texts_alone = call->user != NULL && call->user->config.fold == NULL;
-
 	return call->args.count <= COALESCE_KERNEL_MOST &&
-	       (texts_alone ||
+	       (user_op_has_texts_alone(call->user) ||
 	        coalesce_device_has_room(call->device, call->args.count, call->args.width, call->args.dtype)) &&
 	       reduce_kernel_supported(call->device, call->args.dtype, call->args.op) == CHOIR_SUCCESS;
 }

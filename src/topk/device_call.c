@@ -66,9 +66,9 @@ static choir_status step_deps(struct device_call *call, struct script_turn *turn
 
 static bool takes_kernels(const struct device_call *call)
 {
-	bool texts_alone = call->user != NULL && call->user->config.fold == NULL,
-	     fit = !call->host_only && call->form->kernels != NULL &&
-	           (texts_alone ? dev_has_long_loops(call->device) : operand_kernels_run(call->device));
+	bool fit = !call->host_only && call->form->kernels != NULL &&
+	           (user_op_has_texts_alone(call->user) ? dev_has_long_loops(call->device)
+	                                                : operand_kernels_run(call->device));
 
 	for (size_t i = 0; i < call->n_operands && fit; i++)
 		fit = operand_kernels_may(&call->operands[i]);

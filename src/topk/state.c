@@ -12,10 +12,8 @@
 #include <string.h>
 #include <xxhash.h>
 
-enum {
-	FAR_BYTES = 256 * 1024, /* of a tensor that is worth kernels */
-	FAR_TENSORS = 4,        /* that a state has on the device, at most: with a momentum */
-};
+/* Of a tensor that is worth kernels; so many a state has on the device at most, with a momentum. */
+enum { FAR_BYTES = 256 * 1024, FAR_TENSORS = 4 };
 
 static const struct topk_preset presets[] = {
 	{ "lstm", 128, 32, 64, { 32, 1.5, 3. / 4, 5. / 4, 1.012 }, 3. / 4, 5. / 4, 1.010, 1.008 },
