@@ -79,7 +79,7 @@ choir_status bootstrap_facts(const struct join *join, struct process *out)
 		.n_local = join->n_local,
 		.id = process_id(),
 		.has_transport = join->config->transport != NULL,
-		.message_bytes = links_message_bytes(join->config->transport),
+		.message_bytes = transport_message_bytes(join->config->transport),
 		.ranks_per_node = join->config->ranks_per_node,
 		.keyed = join->config->keyed != 0,
 		.first = facts_of(join, 0),

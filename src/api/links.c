@@ -157,16 +157,6 @@ void links_drop_given(choir_transport *given)
 		given->ops->destroy(given);
 }
 
-#define END_OF_MESSAGE_BYTES                                                                                           \
-	(offsetof(choir_transport_ops, message_bytes) + sizeof((choir_transport_ops){ 0 }.message_bytes))
-
-uint64_t links_message_bytes(const choir_transport *given)
-{
-	return given != NULL && given->ops != NULL && given->ops->struct_size >= END_OF_MESSAGE_BYTES
-	           ? given->ops->message_bytes
-	           : 0;
-}
-
 /* Plans are cut by it, so the ranks' plans would differ. */
 static choir_status check_message_bytes(const struct bootstrap *b)
 {

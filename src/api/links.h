@@ -8,9 +8,7 @@
  */
 choir_status links_create(struct bootstrap *bootstrap);
 
-/* links_message_bytes: what a transport of the caller says, 0 = nothing; NULL is silent.
- * links_drop_given: destroys a transport that no messenger has, as the create call owns it; NULL is silent. */
-uint64_t links_message_bytes(const choir_transport *given);
+/* links_drop_given: destroys a transport that no messenger has, as the create call owns it; NULL is silent. */
 void links_drop_given(choir_transport *given);
 
 #endif

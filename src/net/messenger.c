@@ -83,11 +83,10 @@ void messenger_give_turn(struct messenger *messenger)
 
 bool messenger_is_free(struct messenger *messenger)
 {
-	bool is_free = pthread_mutex_trylock(&messenger->turn) == 0;
-
-	if (is_free)
-		pthread_mutex_unlock(&messenger->turn);
-	return is_free;
+	if (pthread_mutex_trylock(&messenger->turn) != 0)
+		return false;
+	pthread_mutex_unlock(&messenger->turn);
+	return true;
 }
 
 choir_status messenger_failure(struct messenger *messenger)
@@ -381,9 +380,9 @@ bool messenger_polled(const struct messenger *messenger)
 
 uint64_t messenger_message_bytes(const struct messenger *messenger, uint64_t usual)
 {
-	return messenger_has_op(messenger, END_OF_OP(message_bytes)) && messenger->transport->ops->message_bytes > 0
-	           ? messenger->transport->ops->message_bytes
-	           : usual;
+	uint64_t bytes = transport_message_bytes(messenger->transport);
+
+	return bytes > 0 ? bytes : usual;
 }
 
 const char *messenger_name(const struct messenger *messenger)

@@ -88,8 +88,10 @@ int messenger_in_flight(struct messenger *messenger); /* how many are */
 bool messenger_sends(struct messenger *messenger, uint64_t comm,
                      int rank);                           /* true while a send of that rank is in flight */
 bool messenger_polled(const struct messenger *messenger); /* true if only messenger_drive sees arrivals */
-/* messenger_message_bytes: the size of the messages that large transfers are cut into: the transport's own, else usual.
+/* transport_message_bytes: what a transport's table says, also of one that was not checked; 0 = nothing, or NULL.
+ * messenger_message_bytes: the size of the messages that large transfers are cut into: the transport's own, else usual.
  */
+uint64_t transport_message_bytes(const choir_transport *transport);
 uint64_t messenger_message_bytes(const struct messenger *messenger, uint64_t usual);
 const char *messenger_name(const struct messenger *messenger);           /* the transport's name */
 bool messenger_lacks_memory(const struct messenger *messenger);          /* for a message that has come; any thread */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/error.h"
+#include "net/messenger_state.h"
 
 #include <choir/transport.h>
 #include <stdarg.h>
@@ -14,4 +15,11 @@ choir_status choir_transport_error(choir_status status, const char *format, ...)
 	vsnprintf(text, sizeof text, format, args);
 	va_end(args);
 	return error_set(status, "%s", text);
+}
+
+uint64_t transport_message_bytes(const choir_transport *transport)
+{
+	const choir_transport_ops *ops = transport != NULL ? transport->ops : NULL;
+
+	return ops != NULL && ops->struct_size >= END_OF_OP(message_bytes) ? ops->message_bytes : 0;
 }
