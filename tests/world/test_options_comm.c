@@ -187,14 +187,20 @@ static void one_text(struct world *world, int rank, choir_comm *comm, void *arg)
 	CHECK(same(run_one(world, rank, comm, 0, SHORT, "link=gw-link, collectiveImplementation=auto"), "ring"));
 }
 
-static void test_one_text(void **state)
+static void run_with(int n, const char *rules, const char *options, world_fn fn)
 {
 	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
 
-	(void)state;
 	config.deadline_ms = 30000;
-	config.rules = "allreduce: 0- twoshot";
-	world_run(3, &config, one_text, NULL);
+	config.rules = rules;
+	config.options = options;
+	world_run(n, &config, fn, NULL);
+}
+
+static void test_one_text(void **state)
+{
+	(void)state;
+	run_with(3, "allreduce: 0- twoshot", NULL, one_text);
 }
 
 /* An order of rings that a comm's four ranks have, and three of them do not: their split takes it for auto. */
@@ -223,12 +229,8 @@ static void no_such_order(struct world *world, int rank, choir_comm *parent, voi
 
 static void test_no_such_order(void **state)
 {
-	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
-
 	(void)state;
-	config.deadline_ms = 30000;
-	config.options = "topology=rung-ring-2";
-	world_run(4, &config, no_such_order, NULL);
+	run_with(4, NULL, "topology=rung-ring-2", no_such_order);
 }
 
 /* Where the rules take a ring, which sends messages, the link inside the node and Syncful want phases. */
