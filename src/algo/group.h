@@ -40,6 +40,12 @@ static inline struct group group_ring(const struct algo_in *in)
 	return group;
 }
 
+/* Two ranks of a node: rings in all directions are one there. */
+static inline bool ring_is_one_link(const struct algo_in *in)
+{
+	return in->layout->n == 2 && in->layout->n_nodes == 1;
+}
+
 static inline struct group group_by_rank(const struct algo_in *in)
 {
 	return (

@@ -4,7 +4,9 @@
  * clockwise, anticlockwise  one lane, n - 1 hops
  * pair                      two opposite lanes, n - 1 hops, half of each block
  * meet in the middle        two opposite lanes, n/2 and (n-1)/2 hops, whole blocks: they meet at a block's owner
- * quad directional          a pair on the ring and a pair on the mirrored ring, a quarter of each block each */
+ * quad directional          a pair on the ring and a pair on the mirrored ring, a quarter of each block each
+ *
+ * Two ranks of a node have one ring: more of them would be more messages, and shorter ones. */
 #ifndef ALGO_RING_LANES_H
 #define ALGO_RING_LANES_H
 
@@ -27,6 +29,8 @@ static inline int ring_lanes_of(enum ring_method method, const struct algo_in *i
 		     down_2 = group_reversed(up_2);
 	int n = up.n;
 
+	if (ring_is_one_link(in))
+		method = RING_CLOCKWISE;
 	switch (method) {
 	case RING_ANTICLOCKWISE:
 		lanes[0] = (struct ring_lane){ down, 0, 1, n - 1 };
