@@ -22,7 +22,7 @@ typedef struct choir_comm_config {
 	/* > 0: so many consecutive ranks count as one node; 0: CHOIR_RANKS_PER_NODE or ranks on one machine do */
 	int ranks_per_node;
 	/* algorithm rules ("allreduce: 0-16k oneshot; 16k- twoshot"), or "@" and the path of a file of rules; copied;
-	 * NULL: CHOIR_RULES or the built-in rules */
+	 * NULL: CHOIR_RULES or the built-in rules.  The same on all ranks, or no comm is made (MISMATCH) */
 	const char *rules;
 	const char *name; /* in error sentences and the log; copied; NULL: "comm" */
 	/* carries messages between nodes; the create call takes ownership, also when it fails; NULL: none.  Where

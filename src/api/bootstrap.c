@@ -3,6 +3,7 @@
 
 #include "api/links.h"
 #include "api/nodes.h"
+#include "api/rules_file.h"
 #include "exec/layout.h"
 #include "node/cache.h"
 #include "node/process_id.h"
@@ -19,7 +20,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#define PROCESS_MAGIC 0x63687236u
+#define PROCESS_MAGIC 0x63687237u
 #define MOST_PEER_NS  INT64_C(100000000)
 
 /* A network namespace counts as a machine of its own: its network is apart. */
@@ -72,6 +73,16 @@ static struct rank_facts facts_of(const struct join *join, int i)
 		                    .command_bytes = dev_command_bytes(join->devices[i]) };
 }
 
+static choir_status hash_rules(const struct join *join, uint64_t *hash_p)
+{
+	struct rules rules;
+
+	TRY(rules_read(join->config->rules, &rules));
+	*hash_p = rules_hash(&rules);
+	rules_free(&rules);
+	return CHOIR_SUCCESS;
+}
+
 choir_status bootstrap_facts(const struct join *join, struct process *out)
 {
 	*out = (struct process){
@@ -88,6 +99,7 @@ choir_status bootstrap_facts(const struct join *join, struct process *out)
 	find_machine(out);
 	if (sched_getaffinity(0, sizeof out->cores, (cpu_set_t *)(void *)out->cores) != 0)
 		memset(out->cores, 0, sizeof out->cores); /* a machine with more cores: not crowded */
+	TRY(hash_rules(join, &out->rules));
 	TRY(random_id(&out->context));
 	return bell_mine_address(&out->bell);
 }
@@ -162,6 +174,10 @@ static choir_status gather_processes(struct bootstrap *b, choir_status *ready_p)
 			                 bootstrap_name(b, p, theirs), b->processes[p].keyed ? "a keyed" : "an ordered",
 			                 bootstrap_name(b, b->me, ours),
 			                 mine->keyed ? "a keyed one" : "an ordered one");
+		if (b->processes[p].rules != mine->rules)
+			return error_set(CHOIR_MISMATCH,
+			                 "%s: %s has other rules for algorithms than %s (config.rules, CHOIR_RULES)",
+			                 b->join->call, bootstrap_name(b, p, theirs), bootstrap_name(b, b->me, ours));
 		b->n += b->processes[p].n_local;
 		b->core_cache_bytes = min_u64(b->core_cache_bytes, b->processes[p].core_cache_bytes);
 	}

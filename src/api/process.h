@@ -26,8 +26,9 @@ struct process {
 	int32_t has_transport;
 	int32_t ranks_per_node;
 	int32_t keyed;
-	int32_t status;            /* a choir_status: what came before */
-	struct rank_facts first;   /* of its ranks */
+	int32_t status;          /* a choir_status: what came before */
+	uint64_t rules;          /* rules_hash: ranks with other rules would wait for each other in other algorithms */
+	struct rank_facts first; /* of its ranks */
 	uint64_t core_cache_bytes; /* 0 = unknown */
 	uint64_t message_bytes;    /* of its transport; 0 = its own choice, or it has none */
 	struct bell_address bell;

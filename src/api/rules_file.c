@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 enum { MAX_BYTES = 1 << 20 };
 
@@ -54,4 +55,24 @@ choir_status rules_read(const char *given, struct rules *out)
 	st = rules_parse(text, out);
 	free(text);
 	return st == CHOIR_SUCCESS ? st : error_prefix(st, "%s", path);
+}
+
+uint64_t rules_hash(const struct rules *rules)
+{
+	uint64_t hash = 0;
+
+	for (size_t i = 0; i < rules->n; i++) {
+		const struct rule *rule = &rules->list[i];
+		const uint64_t limits[] = { (uint64_t)rule->algorithm->collective,
+			                    rule->low,
+			                    rule->high,
+			                    (uint64_t)rule->nodes_low,
+			                    (uint64_t)rule->nodes_high,
+			                    (uint64_t)rule->ranks_low,
+			                    (uint64_t)rule->ranks_high };
+
+		hash = XXH64(limits, sizeof limits, hash);
+		hash = XXH64(rule->algorithm->name, strlen(rule->algorithm->name), hash);
+	}
+	return hash;
 }

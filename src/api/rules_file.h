@@ -9,4 +9,7 @@
  * word; *out untouched then. */
 choir_status rules_read(const char *given, struct rules *out);
 
+/* rules_hash: of the same rules in the same order, however they are written; not of their costs. */
+uint64_t rules_hash(const struct rules *rules);
+
 #endif

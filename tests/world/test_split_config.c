@@ -60,6 +60,34 @@ static void test_split_config(void **state)
 	line_up_run(2, 0, 30000, split_with_config, NULL);
 }
 
+/* Ranks with other rules would take other algorithms, and wait for each other in them, so there is no such comm; of two
+ * texts that say the same there is one. */
+static void other_rules(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+	choir_comm *child = NULL;
+
+	(void)arg;
+	config.deadline_ms = 30000;
+	config.rules = rank == 1 ? NULL : "alltoallv: slots";
+	SAYS(choir_comm_split_config(comm, 0, 0, &config, &child), CHOIR_MISMATCH,
+	     "choir_comm_split|other rules for algorithms|rank 1");
+	config.rules = rank == 1 ? "alltoallv: 1k- slots" : "alltoallv: 1024- pairwise";
+	SAYS(choir_comm_split_config(comm, 0, 0, &config, &child), CHOIR_MISMATCH, "other rules for algorithms");
+	CHECK(child == NULL && sum_works(comm, COUNT));
+	config.rules = rank == 1 ? "# the same\nalltoallv: 1k- slots;" : "alltoallv: 1024- slots";
+	OK(choir_comm_split_config(comm, 0, 0, &config, &child));
+	CHECK(sum_works(child, COUNT));
+	OK(choir_comm_destroy(child));
+}
+
+static void test_other_rules(void **state)
+{
+	(void)state;
+	for (int per_node = 0; per_node < 2; per_node++)
+		world_run_at(3, per_node, 30000, other_rules, NULL);
+}
+
 /* --- flush --- */
 
 static void *flush_it(void *comm)
@@ -263,11 +291,9 @@ static void test_two_colors(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_split_config),
-		cmocka_unit_test(test_flush),
-		cmocka_unit_test(test_flush_while_destroyed),
-		cmocka_unit_test(test_split_start),
-		cmocka_unit_test(test_two_colors),
+		cmocka_unit_test(test_split_config), cmocka_unit_test(test_other_rules),
+		cmocka_unit_test(test_flush),        cmocka_unit_test(test_flush_while_destroyed),
+		cmocka_unit_test(test_split_start),  cmocka_unit_test(test_two_colors),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
