@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/local_calls.h"
 
+#include "base/kept_error.h"
 #include "base/plural.h"
-
 #include "exec/event.h"
+#include "exec/keyed.h"
 
 #include <choir/chunks.h>
 #include <stdlib.h>
@@ -87,22 +88,73 @@ static void join_events(choir_event *joined, choir_event *const *events, int n)
 	}
 }
 
-static choir_status start(const struct local_call *local, choir_event *joined)
+/* A key that is under way on some ranks would be refused there, once the others have their calls. */
+static choir_status check_key(const struct local_call *local)
 {
-	choir_event **events = calloc((size_t)local->n, sizeof(choir_event *));
+	const char *key = local->prepared.key;
+
+	for (int i = 0; i < local->n && key != NULL; i++)
+		if (local->comms[i]->keyed != NULL && keyed_has(local->comms[i]->keyed, key))
+			return error_set(CHOIR_ARGUMENT,
+			                 "%s: rank %d: a call of key '%.80s' is under way: a key may come again once "
+			                 "it is complete",
+			                 local->name, local->comms[i]->rank, key);
+	return CHOIR_SUCCESS;
+}
+
+static bool was_refused(const choir_event *event)
+{
+	return event == NULL || (event_is_complete(event) && event->status != CHOIR_SUCCESS);
+}
+
+/* The group has ended with a failure: if only some ranks' calls are there the comm fails, and that is no ARGUMENT,
+ * since buffers may have changed.  Nobody is in them then. */
+static choir_status end_all(const struct local_call *local, choir_event *const *events, choir_status st)
+{
+	struct kept_error failure = { .status = CHOIR_SUCCESS };
+	int refused = 0;
+
+	error_keep_first(&failure, st);
+	for (int i = 0; i < local->n; i++)
+		refused += was_refused(events[i]);
+	if (refused < local->n && st == CHOIR_ARGUMENT)
+		failure.status = st = CHOIR_ABORTED;
+	for (int i = 0; i < local->n && refused < local->n; i++)
+		if (was_refused(events[i]))
+			comm_fail(local->comms[i], st, failure.text);
+	for (int i = 0; i < local->n; i++)
+		if (events[i] != NULL)
+			(void)choir_event_wait(events[i], -1);
+	return error_again(&failure);
+}
+
+static choir_status start_events(const struct local_call *local, choir_event **events)
+{
 	choir_status st, ended;
 
-	if (events == NULL)
-		return error_no_memory("events", (size_t)local->n * sizeof(choir_event *));
+	TRY(check_key(local));
 	TRY(choir_group_begin());
 	st = start_each(local, events);
 	ended = choir_group_end();
-	if (st == CHOIR_SUCCESS && events[local->n - 1] != NULL)
+	if (st == CHOIR_SUCCESS)
+		st = ended;
+	return st == CHOIR_SUCCESS ? st : end_all(local, events, st);
+}
+
+static choir_status start(const struct local_call *local, choir_event *joined)
+{
+	choir_event **events = calloc((size_t)local->n, sizeof(choir_event *));
+	choir_status st;
+
+	if (events == NULL)
+		return error_no_memory("events", (size_t)local->n * sizeof(choir_event *));
+	st = start_events(local, events);
+	if (st == CHOIR_SUCCESS)
 		join_events(joined, events, local->n);
 	for (int i = 0; i < local->n; i++)
 		choir_event_release(events[i]);
 	free(events);
-	return st != CHOIR_SUCCESS ? st : ended;
+	return st;
 }
 
 static choir_status start_joined(const struct local_call *local, choir_event **event_p)

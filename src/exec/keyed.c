@@ -116,11 +116,28 @@ static struct keyed_call *new_call(const struct run *run, uint64_t key)
 	return call;
 }
 
+static uint64_t number_of(const char *key)
+{
+	return XXH64(key, strlen(key), 0);
+}
+
+bool keyed_has(struct keyed *keyed, const char *key)
+{
+	const struct keyed_call *call;
+	bool has;
+
+	pthread_mutex_lock(&keyed->lock);
+	call = *keyed_find(keyed, number_of(key));
+	has = call != NULL && !is_over(call);
+	pthread_mutex_unlock(&keyed->lock);
+	return has;
+}
+
 /* Under the lock: a new call, without parts.  *over: calls to free. */
 static choir_status add_call(struct keyed *keyed, const struct run *run, struct keyed_call **out_p,
                              struct keyed_call **over)
 {
-	uint64_t key = XXH64(run->match_key, strlen(run->match_key), 0);
+	uint64_t key = number_of(run->match_key);
 	struct keyed_call **link = keyed_find(keyed, key), *call = *link;
 
 	if (call != NULL && !is_over(call))

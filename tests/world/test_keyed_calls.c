@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <choir/chunks.h>
 #include <cmocka.h>
 
 enum { DENSE = SEND_AND_RECV, LIST = DENSE, SPARSE, TOPK, SEQUENCE, N_CALLS, ROUNDS = 4, COUNT = 41, K = 5 };
@@ -196,9 +197,46 @@ static void test_own_keys(void **state)
 	world_run(2, &config, has_own_keys, NULL);
 }
 
+/* One rank has the key under way: the call for all ranks is refused, and nothing of it is there. */
+static void test_local(void **state)
+{
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+	int32_t in[2] = { 1, 2 }, out[2] = { 7, 7 };
+	choir_buffer sends[2] = { choir_host(&in[0]), choir_host(&in[1]) },
+		     recvs[2] = { choir_host(&out[0]), choir_host(&out[1]) };
+	choir_call call = CHOIR_CALL_INIT;
+	choir_event *events[2];
+	struct world world;
+
+	(void)state;
+	config.keyed = 1;
+	config.deadline_ms = 60000;
+	world_begin(&world, 2, &config);
+	call.key = "k";
+	for (int first = 0; first < 2; first++) {
+		assert_int_equal(choir_barrier(world.comms[first], &call, &events[0]), CHOIR_SUCCESS);
+		assert_int_equal(
+		    choir_allreduce_local(2, world.comms, sends, recvs, 1, CHOIR_I32, CHOIR_OP_SUM, &call, NULL),
+		    CHOIR_ARGUMENT);
+		assert_non_null(strstr(choir_last_error(), "choir_allreduce_local: rank"));
+		assert_non_null(strstr(choir_last_error(), "a call of key 'k' is under way"));
+		assert_int_equal(choir_barrier(world.comms[1 - first], &call, &events[1]), CHOIR_SUCCESS);
+		for (int i = 0; i < 2; i++) {
+			assert_int_equal(choir_event_wait(events[i], -1), CHOIR_SUCCESS);
+			choir_event_release(events[i]);
+		}
+		assert_true(out[0] == 7 && out[1] == 7);
+	}
+	assert_int_equal(choir_allreduce_local(2, world.comms, sends, recvs, 1, CHOIR_I32, CHOIR_OP_SUM, &call, NULL),
+	                 CHOIR_SUCCESS);
+	assert_true(out[0] == 3 && out[1] == 3);
+	world_end(&world);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_any_order), cmocka_unit_test(test_own_keys) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_any_order), cmocka_unit_test(test_own_keys),
+		                            cmocka_unit_test(test_local) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();
