@@ -271,7 +271,8 @@ CHOIR_API void choir_request_free(choir_request *request);
  * choir_sequence_start: starts each request when the one before it is complete, so one may read what the one before it
  * wrote.  All ranks start the same calls in the same order, by a sequence or by themselves.  call (may be NULL): deps,
  * after and a deadline: deps and after are the first request's, the deadline is each one's.  event_p as in all calls:
- * it completes with the last request; if one fails those behind it fail too.  Start a sequence again only when its last
+ * it completes with the last request; if one fails those behind it fail too; without it WOULD_DEADLOCK where this
+ * thread drives other ranks of a request's comm, which lack the calls.  Start a sequence again only when its last
  * start is complete.  ARGUMENT: requests already started go on.
  * On keyed comms each request has its own key, of its init, so none stands twice in a sequence; a key in call is
  * ARGUMENT, and nothing is started.

@@ -226,11 +226,17 @@ bool call_blocks(choir_event **event_p)
 
 choir_status call_may_block(const char *call, choir_comm *comm, bool pair)
 {
+	return call_may_block_behind(call, comm, pair, 0);
+}
+
+choir_status call_may_block_behind(const char *call, choir_comm *comm, bool pair, uint64_t before)
+{
 	int other;
 
 	if (in_callback())
 		return error_set(CHOIR_WOULD_DEADLOCK, "%s: a blocking call inside a callback of the library's", call);
-	other = pair || comm->keyed != NULL ? -1 : sibling_behind(comm, this_thread(), comm->submission.next_seq);
+	other =
+	    pair || comm->keyed != NULL ? -1 : sibling_behind(comm, this_thread(), comm->submission.next_seq + before);
 	if (other < 0)
 		return CHOIR_SUCCESS;
 	return error_set(CHOIR_WOULD_DEADLOCK,

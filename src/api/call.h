@@ -91,6 +91,8 @@ void call_note_user(choir_comm *comm);
  * call_may_start: a collective may, or it does not block. */
 bool call_blocks(choir_event **event_p);
 choir_status call_may_block(const char *call, choir_comm *comm, bool pair);
+/* call_may_block_behind: after so many collectives that the caller is about to start before it. */
+choir_status call_may_block_behind(const char *call, choir_comm *comm, bool pair, uint64_t before);
 choir_status call_may_start(const char *call, choir_comm *comm, choir_event **event_p);
 
 /* group_add: gives the runs of a call to the group that is open on this thread. */

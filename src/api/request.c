@@ -31,6 +31,18 @@ static const char *function_of(const choir_request *request)
 	return request->kept_call != NULL ? request->kept_call->function : request->prepared->key.form->name;
 }
 
+choir_comm *request_comm(const choir_request *request)
+{
+	return request->comm;
+}
+
+uint64_t request_numbers(const choir_request *request)
+{
+	if (request->kept_call != NULL)
+		return 1;
+	return request->prepared->parts[0].bound.pair ? 0 : request->prepared->n_parts;
+}
+
 /* Takes the members that may differ from start to start: what the call waits for, its key and its deadline. */
 static choir_status read_start(const choir_request *request, const choir_call *given, choir_call *call)
 {

@@ -23,6 +23,10 @@ struct kept_call {
 	choir_buffer buffers[REQUEST_BUFFERS];
 };
 
+/* request_comm, request_numbers: its comm; how many numbers of that comm's collectives a start takes. */
+choir_comm *request_comm(const choir_request *request);
+uint64_t request_numbers(const choir_request *request);
+
 /* request_keep: a request that makes that call; takes it, also on failure. */
 choir_status request_keep(choir_comm *comm, struct kept_call *kept, const choir_call *given, choir_request **request_p);
 

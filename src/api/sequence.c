@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Recorded sequences: each request depends on the event of the one before it. */
-#include "api/call.h"
+#include "api/request.h"
 
 #include "exec/thread.h"
 
@@ -31,6 +31,42 @@ choir_status choir_sequence_create(choir_request *const *requests, size_t n, cho
 	return CHOIR_SUCCESS;
 }
 
+/* The numbers that the requests of that comm take. */
+static uint64_t numbers_of(const struct choir_sequence *sequence, const choir_comm *comm)
+{
+	uint64_t numbers = 0;
+
+	for (size_t i = 0; i < sequence->n; i++)
+		if (request_comm(sequence->requests[i]) == comm)
+			numbers += request_numbers(sequence->requests[i]);
+	return numbers;
+}
+
+static bool is_first_of_its_comm(const struct choir_sequence *sequence, size_t at)
+{
+	for (size_t i = 0; i < at; i++)
+		if (request_comm(sequence->requests[i]) == request_comm(sequence->requests[at]))
+			return false;
+	return true;
+}
+
+/* WOULD_DEADLOCK where this thread drives other ranks of a comm, which lack the calls. */
+static choir_status may_block(const char *name, const choir_sequence *sequence)
+{
+	choir_status st = CHOIR_SUCCESS;
+
+	for (size_t i = 0; i < sequence->n && st == CHOIR_SUCCESS; i++) {
+		choir_comm *comm = request_comm(sequence->requests[i]);
+		uint64_t numbers = is_first_of_its_comm(sequence, i) ? numbers_of(sequence, comm) : 0;
+
+		if (numbers == 0 || !comm_enter(comm)) /* destroyed: the start says so */
+			continue;
+		st = call_may_block_behind(name, comm, false, numbers - 1);
+		comm_leave(comm);
+	}
+	return st;
+}
+
 /* *last becomes the event of the last request that was started. */
 static choir_status start_all(const choir_sequence *sequence, const choir_call *call, choir_event **last)
 {
@@ -39,6 +75,7 @@ static choir_status start_all(const choir_sequence *sequence, const choir_call *
 		choir_event *event;
 		choir_status st;
 
+		each.struct_size = sizeof each; /* the caller's may end before the deps */
 		if (i > 0) {
 			each.after = NULL;
 			each.n_cl_deps = 0;
@@ -72,6 +109,8 @@ choir_status choir_sequence_start(choir_sequence *sequence, const choir_call *ca
 	if (event_p == NULL && (in_callback() || group_is_open()))
 		return call_named(
 		    error_set(CHOIR_WOULD_DEADLOCK, "%s: without an event inside a callback or a group", name), call);
+	if (event_p == NULL)
+		TRY(call_named(may_block(name, sequence), call));
 	st = start_all(sequence, &read, &last);
 	if (st != CHOIR_SUCCESS) {
 		choir_event_release(last);

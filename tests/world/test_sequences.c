@@ -5,6 +5,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,9 +94,95 @@ static void test_sequences(void **state)
 	world_run_at(1, 0, 30000, refuses, NULL);
 }
 
+/* One thread drives both ranks: a blocking start would wait for a call that nobody makes, unless the other rank is
+ * ahead. */
+static void test_would_deadlock(void **state)
+{
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+	choir_device *device = world_device();
+	choir_request *barriers[2], *twice[2], *others[2];
+	choir_comm *alone;
+	choir_sequence *one, *two, *behind; /* another comm's first */
+	choir_event *event;
+	struct world world;
+
+	(void)state;
+	config.deadline_ms = 30000;
+	world_begin(&world, 2, &config);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(choir_barrier_init(world.comms[i], NULL, &barriers[i]), CHOIR_SUCCESS);
+	twice[0] = twice[1] = others[1] = barriers[0];
+	assert_int_equal(choir_comm_create_local(1, &device, NULL, &alone), CHOIR_SUCCESS);
+	assert_int_equal(choir_barrier_init(alone, NULL, &others[0]), CHOIR_SUCCESS);
+	assert_int_equal(choir_sequence_create(others, 2, &behind), CHOIR_SUCCESS);
+	assert_int_equal(choir_sequence_create(twice, 1, &one), CHOIR_SUCCESS);
+	assert_int_equal(choir_sequence_create(twice, 2, &two), CHOIR_SUCCESS);
+	assert_int_equal(choir_start(barriers[1], NULL, &event), CHOIR_SUCCESS);
+	assert_int_equal(choir_sequence_start(two, NULL, NULL), CHOIR_WOULD_DEADLOCK);
+	assert_true(says(choir_last_error(), "choir_sequence_start|rank 0 would block for rank 1"));
+	assert_int_equal(choir_sequence_start(one, NULL, NULL), CHOIR_SUCCESS);
+	assert_int_equal(choir_event_wait(event, -1), CHOIR_SUCCESS);
+	choir_event_release(event);
+	assert_int_equal(choir_sequence_start(one, NULL, NULL), CHOIR_WOULD_DEADLOCK);
+	assert_int_equal(choir_sequence_start(behind, NULL, NULL), CHOIR_WOULD_DEADLOCK);
+	assert_int_equal(choir_comm_status(world.comms[0]), CHOIR_SUCCESS);
+	choir_sequence_free(one);
+	choir_sequence_free(two);
+	choir_sequence_free(behind);
+	for (int i = 0; i < 2; i++)
+		choir_request_free(barriers[i]);
+	choir_request_free(others[0]);
+	choir_comm_destroy(alone);
+	world_end(&world);
+}
+
+/* A choir_call that ends before its deps: the requests are chained all the same. */
+static void test_short_call(void **state)
+{
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+	choir_device *device = world_device();
+	choir_call call = CHOIR_CALL_INIT;
+	int32_t first = 1, others = 1, second = 0, third = 0;
+	choir_request *requests[2];
+	choir_sequence *sequence;
+	choir_event *event;
+	struct world world;
+	choir_comm *alone;
+	int done;
+
+	(void)state;
+	config.deadline_ms = 30000;
+	world_begin(&world, 2, &config);
+	assert_int_equal(choir_comm_create_local(1, &device, NULL, &alone), CHOIR_SUCCESS);
+	assert_int_equal(choir_allreduce_init(world.comms[0], choir_host(&first), choir_host(&second), 1, CHOIR_I32,
+	                                      CHOIR_OP_SUM, NULL, &requests[0]),
+	                 CHOIR_SUCCESS);
+	assert_int_equal(choir_allreduce_init(alone, choir_host(&second), choir_host(&third), 1, CHOIR_I32,
+	                                      CHOIR_OP_SUM, NULL, &requests[1]),
+	                 CHOIR_SUCCESS);
+	assert_int_equal(choir_sequence_create(requests, 2, &sequence), CHOIR_SUCCESS);
+	call.struct_size = offsetof(choir_call, deps);
+	assert_int_equal(choir_sequence_start(sequence, &call, &event), CHOIR_SUCCESS);
+	assert_int_equal(choir_event_wait(event, 20), CHOIR_TIMEOUT);
+	assert_int_equal(choir_event_test(event, &done), CHOIR_SUCCESS);
+	assert_false(done);
+	assert_int_equal(choir_allreduce(world.comms[1], choir_host(&others), choir_host(&others), 1, CHOIR_I32,
+	                                 CHOIR_OP_SUM, NULL, NULL),
+	                 CHOIR_SUCCESS);
+	assert_int_equal(choir_event_wait(event, -1), CHOIR_SUCCESS);
+	assert_int_equal(third, 2);
+	choir_event_release(event);
+	choir_sequence_free(sequence);
+	for (int i = 0; i < 2; i++)
+		choir_request_free(requests[i]);
+	choir_comm_destroy(alone);
+	world_end(&world);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_sequences) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_sequences), cmocka_unit_test(test_would_deadlock),
+		                            cmocka_unit_test(test_short_call) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();
