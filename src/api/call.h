@@ -37,12 +37,14 @@ choir_status call_check_struct(const char *call, const char *what, const char *i
 choir_status call_read_struct(const char *call, const char *what, const char *init, const void *given, void *out,
                               size_t known);
 
-/* call_part_of: of a call that another one makes, whose name stands in its errors. */
+/* call_part_of: of a call that another one makes, whose name stands in its errors.  It goes as it can,
+ * whatever way the comm's options ask of the program's calls. */
 static inline choir_call call_part_of(const char *call)
 {
 	choir_call part = CHOIR_CALL_INIT;
 
 	part.name = call;
+	part.options = "algorithm=auto, link=auto, topology=auto, result=auto";
 	return part;
 }
 

@@ -292,12 +292,40 @@ static void test_comm_options(void **state)
 	assert_true(says(choir_last_error(), "'topolgy'|nearest is 'topology'"));
 }
 
+/* A comm's options are for the program's calls: what a split or an allocation gathers goes as it can. */
+static void makes_more(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	choir_comm *child = NULL;
+	void *share = NULL;
+
+	(void)arg;
+	OK(choir_comm_split(comm, 0, 0, &child));
+	OK(choir_mem_alloc(comm, 4096, &share, NULL));
+	OK(choir_mem_free(comm, share));
+	OK(choir_comm_destroy(child));
+}
+
+static void test_parts(void **state)
+{
+	static const char *const options[] = { "algorithm=recursive_doubling", "algorithm=direct", "result=atomic",
+		                               "link=node", "topology=ring-on-line" };
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+
+	(void)state;
+	config.deadline_ms = 30000;
+	for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+		for (config.ranks_per_node = 0; config.ranks_per_node < 2; config.ranks_per_node++) {
+			config.options = options[i];
+			world_run(3, &config, makes_more, NULL);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_comm_options), cmocka_unit_test(test_each_of_comm),
 		                            cmocka_unit_test(test_blanks),       cmocka_unit_test(test_two_keys),
 		                            cmocka_unit_test(test_one_text),     cmocka_unit_test(test_no_such_order),
-		                            cmocka_unit_test(test_links) };
+		                            cmocka_unit_test(test_links),        cmocka_unit_test(test_parts) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();
