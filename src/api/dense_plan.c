@@ -110,6 +110,24 @@ static void take_device_memory(const struct dense *d, struct algo_in *in)
 	in->shared = false;
 }
 
+/* A call with result=atomic writes host memory of the library's, which no device reaches, and no other process: where
+ * peers write it, the call takes what it would if they did not reach its buffers. */
+static choir_status foresee_atomic(const struct dense *d, const struct dense_options *options, struct algo_in *in,
+                                   const struct algorithm **out_p)
+{
+	struct dense_options left = *options;
+	struct algo_in without = algo_in_without_peers(d->comm, in);
+	bool stays = d->comm->one_process || !collective_has(d->collective, TRAIT_PEERS_WRITE) ||
+	             algo_unfit(*out_p, &without) == NULL;
+
+	if (!options->atomic || in->bytes == 0 || (stays && !(*out_p)->on_device))
+		return CHOIR_SUCCESS;
+	if (left.algorithm != NULL && algo_unfit(left.algorithm, &without) != NULL)
+		left.algorithm = NULL;
+	*in = without;
+	return algorithm_of(d, &left, in, out_p);
+}
+
 choir_status dense_plan_foresee(struct dense *d, const choir_call *call, bool of_device, struct algo_in *in,
                                 const struct algorithm **out_p)
 {
@@ -123,7 +141,8 @@ choir_status dense_plan_foresee(struct dense *d, const choir_call *call, bool of
 		take_device_memory(d, in);
 	TRY(options_read(d->call, d->comm, call, d->collective, &options));
 	options_apply(&options, in);
-	return algorithm_of(d, &options, in, out_p);
+	TRY(algorithm_of(d, &options, in, out_p));
+	return foresee_atomic(d, &options, in, out_p);
 }
 
 static choir_status take_plan(const struct dense *d, const struct dense_options *options, struct bound *bound)

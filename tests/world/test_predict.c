@@ -246,11 +246,50 @@ static void test_no_root(void **state)
 	line_up_run(3, 1, 30000, no_root, NULL);
 }
 
+/* What result=atomic takes is what is told: the device cannot be it, whose peers would read the library's memory. */
+static void atomic_as_told(struct world *world, int rank, choir_comm *comm, void *unused)
+{
+	enum { LONG = 1 << 18 };
+	cl_mem send = clCreateBuffer(choir_device_context(choir_comm_device(comm)), 0, LONG * 4, NULL, NULL),
+	       recv = clCreateBuffer(choir_device_context(choir_comm_device(comm)), 0, LONG * 4, NULL, NULL);
+	static const char *const options[] = { "algorithm=device, result=atomic", "result=atomic" };
+
+	(void)unused;
+	for (int i = 0; i < 2; i++) {
+		choir_call call = CHOIR_CALL_INIT;
+		const char *told = "";
+		choir_event *event = NULL;
+		double seconds;
+
+		call.options = options[i];
+		OK(choir_predict(comm, "allreduce", LONG, CHOIR_F32, CHOIR_OP_SUM, 0, &call, &seconds, &told));
+		OK(choir_allreduce(comm, choir_mem(send, 0), choir_mem(recv, 0), LONG, CHOIR_F32, CHOIR_OP_SUM, &call,
+		                   &event));
+		OK(choir_event_wait(event, -1));
+		CHECK(strcmp(told, choir_event_algorithm(event)) == 0 && strcmp(told, "device") != 0);
+		choir_event_release(event);
+	}
+	clReleaseMemObject(send);
+	clReleaseMemObject(recv);
+}
+
+static void test_atomic(void **state)
+{
+	choir_device *device = world_far_device(CHOIR_REDUCE_KERNEL), *devices[2] = { device, device };
+	struct world world;
+
+	(void)state;
+	world_begin_on(&world, 2, devices, NULL);
+	world_threads(&world, atomic_as_told, NULL);
+	world_end(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_paper),      cmocka_unit_test(test_grows),
 		                            cmocka_unit_test(test_rank_order), cmocka_unit_test(test_rules),
-		                            cmocka_unit_test(test_no_root),    cmocka_unit_test(test_order_on_paper) };
+		                            cmocka_unit_test(test_no_root),    cmocka_unit_test(test_order_on_paper),
+		                            cmocka_unit_test(test_atomic) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();
