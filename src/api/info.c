@@ -10,6 +10,7 @@
 
 #include <float.h>
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 
 static json_t *algorithm_list(void)
@@ -41,6 +42,22 @@ static json_t *cost_table(const struct link_costs *costs)
 	return table;
 }
 
+/* A text that is no UTF-8, which JSON cannot hold, has question marks in place of all but ASCII. */
+static json_t *text_of(const char *text)
+{
+	json_t *as_it_is = text != NULL ? json_string(text) : json_null(), *ascii = NULL;
+	char *copy;
+
+	if (as_it_is != NULL || (copy = strdup(text)) == NULL)
+		return as_it_is;
+	for (char *at = copy; *at != '\0'; at++)
+		if ((unsigned char)*at >= 0x80)
+			*at = '?';
+	ascii = json_string(copy);
+	free(copy);
+	return ascii;
+}
+
 static json_t *environment_list(void)
 {
 	json_t *list = json_array();
@@ -48,8 +65,8 @@ static json_t *environment_list(void)
 	for (size_t i = 0; i < n_config_variables; i++) {
 		const char *value = config_text(config_variables[i].name);
 
-		json_array_append_new(list, json_pack("{s:s, s:s, s:s?}", "name", config_variables[i].name, "about",
-		                                      config_variables[i].about, "value", value));
+		json_array_append_new(list, json_pack("{s:s, s:s, s:o}", "name", config_variables[i].name, "about",
+		                                      config_variables[i].about, "value", text_of(value)));
 	}
 	return list;
 }
@@ -66,12 +83,12 @@ static choir_status print(const choir_comm *comm, char **text_p)
 	for (int g = 0; g < comm->layout.n_nodes; g++)
 		json_array_append_new(nodes, json_integer(comm->layout.node_size[g]));
 	root = json_pack(
-	    "{s:s, s:i, s:i, s:i, s:o, s:s*, s:s, s:I, s:I, s:i, s:I, s:I, s:b, s:s, s:o, s:o, s:o}", "choir",
+	    "{s:s, s:i, s:i, s:i, s:o, s:s*, s:s, s:I, s:I, s:i, s:I, s:I, s:b, s:o, s:o, s:o, s:o}", "choir",
 	    choir_version(), "rank", comm->rank, "ranks", comm->n, "nodes", comm->layout.n_nodes, "node_sizes", nodes,
 	    "nodes_because", comm->apart[0] != '\0' ? comm->apart : NULL, "transport", messenger_name(comm->messenger),
 	    "slot_bytes", (json_int_t)comm->slot_bytes, "message_bytes", (json_int_t)comm->message_bytes, "lanes",
 	    (int)COMM_LANES, "deadline_ms", (json_int_t)comm->deadline_ms, "warn_ms", (json_int_t)comm->warn_ms,
-	    "order_ranks", (int)comm->order_ranks, "rules", comm->rules.text, "sparse_costs",
+	    "order_ranks", (int)comm->order_ranks, "rules", text_of(comm->rules.text), "sparse_costs",
 	    cost_table(&comm->rules.costs), "algorithms", algorithm_list(), "environment", environment_list());
 	text = root != NULL ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(FLT_DIG)) : NULL;
 	json_decref(root);

@@ -209,6 +209,23 @@ static void test_rules(void **state)
 	unsetenv("CHOIR_RULES");
 }
 
+/* Rules in Latin-1: the bytes are no UTF-8, which JSON is. */
+static void test_rules_text(void **state)
+{
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+	choir_device *device = world_device();
+	choir_comm *comm;
+	char *text;
+
+	(void)state;
+	config.rules = "# f\xfcr zwei\nallreduce: ring";
+	assert_int_equal(choir_comm_create_local(1, &device, &config, &comm), CHOIR_SUCCESS);
+	assert_int_equal(choir_comm_json(comm, &text), CHOIR_SUCCESS);
+	assert_non_null(strstr(text, "# f?r zwei"));
+	free(text);
+	choir_comm_destroy(comm);
+}
+
 /* --- devices of two platforms --- */
 
 static int find_devices(choir_device **out, cl_context *contexts)
@@ -327,10 +344,10 @@ static void test_a_rank_twice(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_splits),       cmocka_unit_test(test_split_local),
-		cmocka_unit_test(test_split_halves), cmocka_unit_test(test_layouts),
-		cmocka_unit_test(test_rules),        cmocka_unit_test(test_mixed_devices),
-		cmocka_unit_test(test_a_rank_twice),
+		cmocka_unit_test(test_splits),        cmocka_unit_test(test_split_local),
+		cmocka_unit_test(test_split_halves),  cmocka_unit_test(test_layouts),
+		cmocka_unit_test(test_rules),         cmocka_unit_test(test_rules_text),
+		cmocka_unit_test(test_mixed_devices), cmocka_unit_test(test_a_rank_twice),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
