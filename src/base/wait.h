@@ -81,6 +81,9 @@ bool wait_is_long(const struct wait *wait);
 /* How long to sleep, in us, while a command is under way whose end rings no doorbell. */
 enum { WAIT_SILENT_US = 50 };
 
+/* The same where messages must be polled. */
+enum { WAIT_POLLED_US = 200 };
+
 /* wait_progress: something has moved.  wait_beside_driver_us: how long to sleep beside a thread that drives, and rings
  * nobody when it stops: longer each time, up to WAIT_BESIDE_DRIVER_US. */
 enum { WAIT_BESIDE_DRIVER_US = 800 };

@@ -245,6 +245,9 @@ void dev_kernel_give(choir_device *device, const char *source, const char *optio
 void dev_build_deadline(int64_t until_ns);
 int64_t dev_build_until(void); /* as set last */
 
+/* dev_build_waits: what every thread calls before and after it waits for a build; for the whole process. */
+void dev_build_waits(void (*begins)(void), void (*ends)(void));
+
 /* dev_launch: enqueues the kernel on the internal in-order queue; event_p as for dev_copy, since each flush is a call
  * of the driver's to the GPU.  global is a multiple of local; local 0 lets the driver choose.  More groups than
  * LAUNCH_GROUPS are several launches, in which kernels go by get_global_id alone (cl/group.h). */
@@ -266,8 +269,9 @@ bool dev_is_cpu(const choir_device *device);
 bool dev_has_far_memory(const choir_device *device); /* class stage, and not because somebody forced a CPU into it */
 /* dev_has_quick_callbacks: of far memory, unless the probe found that a look every 50 us is sooner. */
 bool dev_has_quick_callbacks(const choir_device *device);
-/* dev_command_bytes: the bytes that cross the bus to far memory in the time of a command without any, as measured; 0 =
- * the memory is near.  dev_short_bytes: buffers up to this are copied by one command, longer ones in chunks. */
+/* dev_command_bytes: the bytes that a command copies to memory of class stage in the time that it takes without any, as
+ * measured, but of a CPU; 0 = of another class.  dev_short_bytes: buffers up to this are copied by one command, longer
+ * ones in chunks. */
 uint64_t dev_command_bytes(const choir_device *device);
 uint64_t dev_short_bytes(const choir_device *device);
 /* dev_short_map_bytes: of class map, buffers up to this are copied by one command, longer ones mapped; measured when

@@ -94,4 +94,8 @@ bool probe_map(choir_device *device);
 choir_status usm_find(const choir_device *device, const char *role, const void *pointer, cl_uint *kind_p,
                       uintptr_t *base_p, size_t *bytes_p);
 
+/* What dev_build_waits was given, or nothing. */
+void dev_build_wait_begins(void);
+void dev_build_wait_ends(void);
+
 #endif

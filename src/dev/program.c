@@ -307,6 +307,19 @@ static choir_status find_or_start(choir_device *device, const char *source, cons
 	return CHOIR_SUCCESS;
 }
 
+/* With the lock held, which is let go. */
+static void wait_until_built(struct program_cache *cache, const struct program *program, int64_t until_ns)
+{
+	pthread_mutex_unlock(&cache->lock);
+	dev_build_wait_begins();
+	pthread_mutex_lock(&cache->lock);
+	while (program->state == PROGRAM_BUILDING && wait_for_build(cache, until_ns))
+		;
+	pthread_mutex_unlock(&cache->lock);
+	dev_build_wait_ends();
+	pthread_mutex_lock(&cache->lock);
+}
+
 /* The entry of a built program. */
 static choir_status program_get(choir_device *device, const char *source, const char *options, struct program **out_p)
 {
@@ -319,8 +332,8 @@ static choir_status program_get(choir_device *device, const char *source, const 
 
 	pthread_mutex_lock(&cache->lock);
 	st = find_or_start(device, source, options, until, &program);
-	while (st == CHOIR_SUCCESS && program->state == PROGRAM_BUILDING && wait_for_build(cache, until))
-		;
+	if (st == CHOIR_SUCCESS && program->state == PROGRAM_BUILDING)
+		wait_until_built(cache, program, until);
 	ended = st == CHOIR_SUCCESS && program->state != PROGRAM_BUILDING;
 	pthread_mutex_unlock(&cache->lock);
 	TRY(st);

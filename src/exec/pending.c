@@ -52,6 +52,18 @@ bool pending_why(struct wait_for *why)
 	return left;
 }
 
+bool pending_polled(void)
+{
+	bool polled = false;
+
+	comm_list_lock();
+	for (struct choir_comm *comm = comm_list_next_busy(NULL); comm != NULL && !polled;
+	     comm = comm_list_next_busy(comm))
+		polled = comm->messenger != NULL && messenger_polled(comm->messenger) && has_work(comm);
+	comm_list_unlock();
+	return polled;
+}
+
 int64_t pending_process(void)
 {
 	struct choir_comm *busy = NULL;

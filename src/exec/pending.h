@@ -27,6 +27,9 @@ bool pending_why(struct wait_for *why);
  * last driven; nothing if none were. */
 void pending_note_device(struct wait_for *why, const struct choir_comm *comm);
 
+/* pending_polled: has a busy comm messages that must be polled? */
+bool pending_polled(void);
+
 /* pending_process: the process whose steps alone can end a sleep; BELL_ANY if several comms have something to do. */
 int64_t pending_process(void);
 

@@ -14,12 +14,7 @@
  * locked instructions, each a full fence there.  On arm64 a store, even of a sequentially consistent kind, may pass a
  * later load that is not: both would find the other still there, and nobody would drive the call.  The background
  * thread needs no fence: it rests under comm_list_lock, which a thread that finds no driver takes before it looks
- * whether that thread rests.
- *
- * Note [watched jobs].  A thread that waits may do a job, and be the only one that looked at the clock.  So the
- * background thread does so for as long as the job lasts, in turns of CHECK_MS, and fails the comm at the deadline.
- * The first job wakes it; it rests for good once a turn has passed in which no job began, so jobs that follow each
- * other wake it once.  Jobs that are passed on are work that it waits for anyway. */
+ * whether that thread rests. */
 #include "exec/progress.h"
 
 #include "base/arithmetic.h"
@@ -30,12 +25,14 @@
 #include "exec/comm_list.h"
 #include "exec/engine.h"
 #include "exec/pending.h"
+#include "exec/watched.h"
 #include "exec/worker.h"
 
 enum {
 	CHECK_MS = 20,
 	CHECK_NS = CHECK_MS * 1000 * 1000,
 	CHECK_SHARE = 16,    /* the slow check takes no more than one part of so many of the time */
+	CHECK_MOST_MS = 500, /* but what held one up must not put the next one off for long: it looks at deadlines */
 	MESSAGES_EVERY = 16, /* rounds between looks at this comm's messages, wanted or not */
 	OTHERS_EVERY = 16,   /* idle rounds between looks at other comms */
 	CLOCK_EVERY = 64,    /* rounds between looks at the clock */
@@ -58,50 +55,45 @@ static void leave_waiters(void)
 
 static void drive_in_background(unsigned life);
 
-/* Of threads that wait: see Note [watched jobs]. */
-static struct {
-	_Atomic int under_way;
-	_Atomic unsigned begun;
-	_Atomic bool watched;
-	unsigned seen; /* jobs that the background thread knows to have begun; under comm_list_lock */
-} jobs;
-
-/* Without a background thread no thread looks at the clock until the job is over. */
-static void begin_job(void)
+/* The thread waits, and drives nothing until step_in. */
+static void step_out(void)
 {
-	bool rested;
-
-	atomic_fetch_add(&jobs.under_way, 1);
-	atomic_fetch_add(&jobs.begun, 1);
-	if (!atomic_exchange(&jobs.watched, true) && background_wake(drive_in_background, &rested) != CHOIR_SUCCESS)
-		atomic_store(&jobs.watched, false);
+	waiting = false;
+	leave_waiters();
+	watched_begin(drive_in_background);
 }
 
-/* Under comm_list_lock.  Whoever begins a job after the look at under_way finds that it is not watched. */
-static bool watch_jobs(void)
+static void step_in(void)
 {
-	unsigned begun = atomic_load(&jobs.begun);
-	bool more = begun != jobs.seen;
-
-	jobs.seen = begun;
-	atomic_store(&jobs.watched, more);
-	if (!more && atomic_load(&jobs.under_way) > 0)
-		atomic_store(&jobs.watched, more = true);
-	return more;
+	watched_end();
+	atomic_fetch_add(&waiters, 1);
+	waiting = true;
 }
 
-/* The thread drives nothing during the job. */
 static void do_job_outside(const struct due_job *due)
 {
 	if (!waiting) {
 		engine_do_job(due, true);
 		return;
 	}
-	leave_waiters();
-	begin_job();
+	step_out();
 	engine_do_job(due, false);
-	atomic_fetch_sub(&jobs.under_way, 1);
-	atomic_fetch_add(&waiters, 1);
+	step_in();
+}
+
+static _Thread_local bool out_for_build;
+
+static void build_wait_begins(void)
+{
+	out_for_build = waiting;
+	if (waiting)
+		step_out();
+}
+
+static void build_wait_ends(void)
+{
+	if (out_for_build)
+		step_in();
 }
 
 static enum drive drive(struct choir_comm *comm, bool always)
@@ -156,6 +148,8 @@ static void sleep_once(struct wait *idle, struct choir_comm *mine, choir_event *
 	seen = bell_arm(bell, awaited);
 	if (sleep_us > WAIT_SILENT_US && !pending_ring_at_ends())
 		sleep_us = WAIT_SILENT_US;
+	if (sleep_us > WAIT_POLLED_US && pending_polled())
+		sleep_us = WAIT_POLLED_US;
 	own = mine != NULL ? drive(mine, true) : DRIVE_NOTHING;
 	others = drive_all_but(mine);
 	if ((event != NULL && event_is_complete(event)) || own == DRIVE_MOVED || others == DRIVE_MOVED ||
@@ -201,14 +195,15 @@ static void check_all(void)
 /* The slow check, when it is due: one thread's turn. */
 static void check_if_due(int64_t now)
 {
-	int64_t due = atomic_load_explicit(&next_check_ns, memory_order_relaxed), took;
+	int64_t due = atomic_load_explicit(&next_check_ns, memory_order_relaxed), began = now, took;
 
 	if (now < due || !atomic_compare_exchange_strong(&next_check_ns, &due, now + CHECK_NS))
 		return;
 	check_all();
-	took = wait_now_ns() - now; /* a check looks at all runs in flight */
+	now = wait_now_ns();
+	took = now - began; /* a check looks at all runs in flight */
 	if (took > CHECK_NS / CHECK_SHARE)
-		atomic_store(&next_check_ns, now + took * CHECK_SHARE);
+		atomic_store(&next_check_ns, now + min_i64(took * (CHECK_SHARE - 1), CHECK_MOST_MS * INT64_C(1000000)));
 }
 
 static void look_at_clock(struct wait *idle, int64_t now)
@@ -316,7 +311,7 @@ static int64_t rest_ms(void)
 {
 	if (pending_any() && atomic_load(&waiters) == 0)
 		return 0;
-	return watch_jobs() ? CHECK_MS : -1;
+	return watched_is_needed() ? CHECK_MS : -1;
 }
 
 static void drive_in_background(unsigned life)
@@ -359,14 +354,14 @@ choir_status progress_kick(void)
 static void forked(void)
 {
 	atomic_store(&waiters, 0);
-	atomic_store(&jobs.under_way, 0);
-	atomic_store(&jobs.watched, false);
+	watched_forget();
 	engine_forget_jobs();
 }
 
 choir_status progress_add(struct choir_comm *comm)
 {
 	fork_in_child(forked);
+	dev_build_waits(build_wait_begins, build_wait_ends);
 	if (bell_mine() == NULL)
 		return error_set(CHOIR_NO_MEMORY, "no doorbell for this process");
 	comm_retain(comm);
@@ -385,7 +380,7 @@ void progress_remove(struct choir_comm *comm)
 	comm_list_remove(comm);
 	last = comm_list_first() == NULL;
 	if (last) /* the background thread ends */
-		atomic_store(&jobs.watched, false);
+		watched_stop();
 	join = last && background_end(&thread);
 	comm_list_unlock();
 	bell_ring_mine();
