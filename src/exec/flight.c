@@ -29,7 +29,7 @@ static struct run_queue *queue_of(struct flight *flight, const struct run *run)
 	if (!run->bound.pair)
 		return &flight->queues[QUEUE_COLLECTIVES];
 	if (tagged_tag(run->bound.pair_key) != 0)
-		return &flight->queues[QUEUE_TAGGED];
+		return &flight->queues[run->bound.pair_sends ? QUEUE_TAGGED_SENDS : QUEUE_TAGGED_RECVS];
 	return &flight->queues[QUEUE_PAIRS + 2 * (size_t)run->bound.pair_peer + run->bound.pair_sends];
 }
 
@@ -55,7 +55,8 @@ static void make_eligible(struct flight *flight, struct run_queue *queue, int mo
 static void make_next_eligible(struct flight *flight, struct run_queue *queue)
 {
 	static const int most[] = { [QUEUE_COLLECTIVES] = COMM_LANES,
-		                    [QUEUE_TAGGED] = TAGGED_ELIGIBLE,
+		                    [QUEUE_TAGGED_RECVS] = TAGGED_ELIGIBLE,
+		                    [QUEUE_TAGGED_SENDS] = TAGGED_ELIGIBLE,
 		                    [QUEUE_ALONE] = ALONE_ELIGIBLE,
 		                    [QUEUE_PAIRS] = PAIR_ELIGIBLE };
 	size_t number = (size_t)(queue - flight->queues);

@@ -2,13 +2,14 @@
 /* The runs in flight on one rank, and which of them can move.  The driver only.
  *
  * Note [eligible runs].  The driver looks at the runs that can move, however many others are in flight.  Runs stand in
- * queues: one of the collectives, one of the sends to each rank, one of the recvs from each, one of all sends and recvs
- * with tags, which match in any order, one of the calls of this rank only.  The first runs of a queue are in the list
- * `eligible`, and when one of them ends the next one becomes eligible.  No collective behind the first COMM_LANES may
- * enter its lane.  A pair's run may overtake the one before it, when that waits for its deps: one that is further
- * behind than PAIR_ELIGIBLE is advanced by the slow check (flight_advance_queued), and becomes eligible when it has
- * ended or has more to do at once.  Calls of this rank only match nothing, so any of them may move first: one behind
- * ALONE_ELIGIBLE others becomes eligible when the slow check finds its deps complete. */
+ * queues: one of the collectives, one of the sends to each rank, one of the recvs from each, one of all recvs with tags
+ * and one of all such sends, which match in any order, one of the calls of this rank only.  The first runs of a queue
+ * are in the list `eligible`, and when one of them ends the next one becomes eligible.  No collective behind the first
+ * COMM_LANES may enter its lane.  A pair's run may overtake the one before it, when that waits for its deps: one that
+ * is further behind than PAIR_ELIGIBLE, or than TAGGED_ELIGIBLE, is advanced by the slow check
+ * (flight_advance_queued), and becomes eligible when it has ended or has more to do at once.  Calls of this rank only
+ * match nothing, so any of them may move first: one behind ALONE_ELIGIBLE others becomes eligible when the slow check
+ * finds its deps complete. */
 #ifndef EXEC_FLIGHT_H
 #define EXEC_FLIGHT_H
 
@@ -16,9 +17,10 @@
 
 enum queue_number {
 	QUEUE_COLLECTIVES,
-	QUEUE_TAGGED, /* sends and recvs with tags */
-	QUEUE_ALONE,  /* calls of this rank only */
-	QUEUE_PAIRS,  /* from here on: the recvs without tags from each rank, the sends to it */
+	QUEUE_TAGGED_RECVS,
+	QUEUE_TAGGED_SENDS,
+	QUEUE_ALONE, /* calls of this rank only */
+	QUEUE_PAIRS, /* from here on: the recvs without tags from each rank, the sends to it */
 };
 
 choir_status flight_init(struct flight *flight, int n_ranks);
