@@ -53,7 +53,7 @@ void callback_leave(void)
 
 bool group_is_open(void)
 {
-	return depth.groups > 0;
+	return depth.groups > 0 && depth.callbacks == 0;
 }
 
 void group_enter(void)

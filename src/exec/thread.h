@@ -19,8 +19,8 @@ bool in_callback(void);
 void callback_enter(void);
 void callback_leave(void);
 
-/* group_is_open: on this thread.  enter / leave bracket each group; they nest.  in_callback_or_group: must a
- * blocking call be refused or held back? */
+/* group_is_open: on this thread, whose callbacks are outside of it.  enter / leave bracket each group; they nest.
+ * in_callback_or_group: must a blocking call be refused or held back? */
 bool group_is_open(void);
 void group_enter(void);
 void group_leave(void);

@@ -213,9 +213,47 @@ static void test_hand_over(void **state)
 	world_end(&world);
 }
 
+/* A callback that this thread runs while it has a group open: its calls are not of the group. */
+struct in_callback {
+	choir_comm *comm;
+	choir_status blocking, started;
+	choir_event *event;
+};
+
+static void call_inside(void *ctx, choir_status status)
+{
+	struct in_callback *seen = ctx;
+
+	(void)status;
+	seen->blocking = choir_barrier(seen->comm, NULL, NULL);
+	seen->started = choir_barrier(seen->comm, NULL, &seen->event);
+}
+
+static void test_callback_inside(void **state)
+{
+	choir_device *device = world_device();
+	struct in_callback seen = { .blocking = CHOIR_SUCCESS };
+	choir_event *complete;
+
+	(void)state;
+	assert_int_equal(choir_comm_create_local(1, &device, NULL, &seen.comm), CHOIR_SUCCESS);
+	assert_int_equal(choir_barrier(seen.comm, NULL, &complete), CHOIR_SUCCESS);
+	assert_int_equal(choir_event_wait(complete, -1), CHOIR_SUCCESS);
+	assert_int_equal(choir_group_begin(), CHOIR_SUCCESS);
+	assert_int_equal(choir_event_on_complete(complete, call_inside, &seen), CHOIR_SUCCESS);
+	assert_int_equal(seen.blocking, CHOIR_WOULD_DEADLOCK);
+	assert_int_equal(seen.started, CHOIR_SUCCESS);
+	assert_int_equal(choir_event_wait(seen.event, -1), CHOIR_SUCCESS);
+	assert_int_equal(choir_group_end(), CHOIR_SUCCESS);
+	choir_event_release(seen.event);
+	choir_event_release(complete);
+	choir_comm_destroy(seen.comm);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_all_kinds), cmocka_unit_test(test_hand_over) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_all_kinds), cmocka_unit_test(test_hand_over),
+		                            cmocka_unit_test(test_callback_inside) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();
