@@ -119,7 +119,9 @@
 #endif
 
 #if OPS_KIND == OPS_OP_USER
+#include "text_before.h"
 /* CHOIR_TEXT */
+#include "text_behind.h"
 #ifndef USER_HAS_fold
 #error "src/dev puts the text of the operator above: user_fold, and with a USER_HAS_ each raw, final and identity"
 #endif

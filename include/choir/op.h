@@ -32,7 +32,10 @@ typedef struct choir_op_config {
 	choir_op_each_fn final;    /* applied once to each element of the result; NULL: nothing */
 	choir_op_each_fn identity; /* writes the e with e op x = x op e = x; no result depends on it; NULL: none */
 	void *ctx;                 /* of the functions */
-	const char *source;        /* before the expressions: functions that they call; NULL: nothing */
+	/* before the expressions: functions that they call, of any name but choir_*, op_*, ops_*, user_* and those of
+	 * kernels (reduce_*, segment_*, merge_*, cells_*); macros have a capital letter, and are not ACC, ELEM, OPS_*
+	 * or USER_*; NULL: nothing */
+	const char *source;
 	const char *fold_text;     /* of ACC a and b: "a + b" */
 	const char *raw_text;      /* of ACC a: "fabs(a)" */
 	const char *final_text;    /* of ACC a and int n, the ranks: "sqrt(a)" */

@@ -43,6 +43,20 @@ static void one(void *ctx, void *data, size_t count, int ranks, choir_dtype dtyp
 		((uint64_t *)data)[i] = UINT64_C(1) << 32;
 }
 
+/* Names that the kernels use too, and others of the same kind. */
+#define NAMES                                                                                                          \
+	"#define SPAN 1\n#define GROUP 3\n#define KEY char\n#define VALUE char\n#define INDEX char\n"                  \
+	"#define RAW 7\n#define FINAL 0\n#define CARRIES 3\n#define CELL_BITS 6\n#define WIDTH 3\n"                    \
+	"#define PREFETCH 3\n#define TO_PART 3\n#define GROUP_H\n#define CELLS 3\n#define WORDS 3\n"                   \
+	"typedef struct { int key; } entry;\ntypedef int walk;\n"                                                      \
+	"static ulong term(ulong x) { return x; }\nstatic ulong load_term(ulong x) { return term(x); }\n"              \
+	"static ulong finish(void) { return 0; }\nstatic ulong nothing(void) { return 1; }\n"                          \
+	"static ulong walk_of(walk x) { return x; }\nstatic ulong walk_from(void) { return 0; }\n"                     \
+	"static ulong walk_on(void) { return 0; }\nstatic uint is_head(entry x) { return x.key; }\n"                   \
+	"static ulong cell_of(void) { return 0; }\nstatic ulong bucket_start(void) { return 0; }\n"                    \
+	"static int group_number(void) { return 5; }\nstatic void two(void) {}\nstatic void many(void) {}\n"           \
+	"static void fold_source(void) {}\n"
+
 /* whole: with raw and final, and without identity. */
 static choir_op create(int form, bool whole)
 {
@@ -57,7 +71,7 @@ static choir_op create(int form, bool whole)
 		config.final = whole ? plus_ranks : NULL;
 		config.identity = whole ? NULL : one;
 	} else {
-		config.source = AFFINE_SOURCE;
+		config.source = NAMES AFFINE_SOURCE;
 		config.fold_text = "compose(a, b)";
 		config.raw_text = whole ? "a + 1" : NULL;
 		config.final_text = whole ? "a + 1000000ul * n" : NULL;

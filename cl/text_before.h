@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* Before the text of an operator: its macros do not replace the options of a build. */
+#pragma push_macro("DTYPE")
+#pragma push_macro("OP")
+#pragma push_macro("WIDTH")
+#pragma push_macro("RAW")
+#pragma push_macro("FINAL")
+#pragma push_macro("INDEX")
+#pragma push_macro("KEY")
+#pragma push_macro("VALUE")
+#pragma push_macro("CARRIES")
+#pragma push_macro("CELL_BITS")
+#pragma push_macro("GROUP")
+#pragma push_macro("SPAN")
+#pragma push_macro("GROUP_H")
