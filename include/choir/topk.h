@@ -167,7 +167,7 @@ typedef struct choir_topk_stats {
 	uint64_t pairs;          /* of the result */
 	uint64_t involved;       /* of this rank's entries, those whose index the result has */
 	double local_threshold;  /* the magnitude from which this rank selected; 0 if by no threshold */
-	double global_threshold; /* oktopk: the magnitude from which sums were kept */
+	double global_threshold; /* oktopk: the magnitude from which the next call keeps sums, or finds another */
 	double imbalance;        /* pairs that the busiest owner got / the mean; 1 without owners */
 	uint64_t pairs_received; /* by this rank from others: an index and a value each */
 	uint64_t wire_bytes;     /* sent by this rank to other nodes */

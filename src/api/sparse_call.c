@@ -109,12 +109,15 @@ choir_status sparse_call_read(const char *name, const choir_comm *comm, const ch
                               struct sparse_call *sparse, char algorithm[OPTIONS_VALUE_BYTES])
 {
 	bool named, order_ranks;
+	choir_status st;
 
 	TRY(options_none_dense(name, call->options));
 	TRY(options_find(name, call->options, "algorithm", algorithm, &named));
 	sparse->algorithm = named && strcmp(algorithm, "auto") != 0 ? algorithm : NULL;
 	TRY(options_order(name, comm, call, &order_ranks));
-	TRY(sparse_check_types(sparse));
+	st = sparse_check_types(sparse);
+	if (st != CHOIR_SUCCESS)
+		return error_prefix(st, "%s", name);
 	return order_ranks ? check_order(name, sparse) : CHOIR_SUCCESS;
 }
 
@@ -122,10 +125,13 @@ choir_status sparse_call_read(const char *name, const choir_comm *comm, const ch
 static choir_status read_call(choir_comm *comm, struct sparse_call *sparse, const choir_sparse_attr *attr,
                               const choir_call *call, char algorithm[OPTIONS_VALUE_BYTES])
 {
+	choir_status st;
+
 	sparse->factor = call->factor;
 	TRY(read_attr(attr, &sparse->attr));
 	TRY(sparse_call_read(function, comm, call, sparse, algorithm));
-	return sparse_check(comm->device, comm->n, sparse);
+	st = sparse_check(comm->device, comm->n, sparse);
+	return st == CHOIR_SUCCESS ? st : error_prefix(st, "%s", function);
 }
 
 static unsigned takes(choir_op op)
@@ -262,7 +268,8 @@ choir_status choir_sparse_fetch(choir_event *event, choir_buffer recv_ind, size_
 	TRY(event_check("choir_sparse_fetch", event));
 	outcome = outcome_of(event);
 	if (!event_is_complete(event) || event->status != CHOIR_CAPACITY || outcome == NULL || outcome->result == NULL)
-		return error_set(CHOIR_ARGUMENT, "choir_sparse_fetch: the event did not end with CHOIR_CAPACITY");
+		return error_set(CHOIR_ARGUMENT,
+		                 "choir_sparse_fetch: no result waits: the call did not end for lack of room");
 	st = sparse_result_fetch(outcome->result, recv_ind, recv_ind_count, recv_val, recv_val_count);
 	return st == CHOIR_SUCCESS ? st : error_prefix(st, "choir_sparse_fetch");
 }

@@ -74,8 +74,9 @@ static choir_status check_policy(const choir_topk_config *config)
 	if (!reuses && (config->threshold_period != 0 || bands || config->threshold_factor != 0))
 		return error_set(CHOIR_ARGUMENT,
 		                 "choir_topk_create: threshold_period, _low, _high and _factor are for REUSE only");
-	if (bands && !(config->threshold_low >= 0 && config->threshold_low <= 1 && config->threshold_high >= 1 &&
-	               isfinite(config->threshold_high)))
+	if (bands &&
+	    !(config->threshold_low >= 0 && config->threshold_low <= 1 &&
+	      (config->threshold_high == 0 || config->threshold_high >= 1) && isfinite(config->threshold_high)))
 		return error_set(CHOIR_ARGUMENT, "choir_topk_create: the threshold's band is %g to %g of k",
 		                 config->threshold_low, config->threshold_high);
 	if (config->threshold_factor != 0 && !(config->threshold_factor >= 1 && isfinite(config->threshold_factor)))
@@ -90,10 +91,10 @@ static choir_status set_policy(const choir_topk_config *config, struct topk_sett
 	out->reuse = out->preset->local;
 	if (config->threshold_period > 0)
 		out->reuse.period = config->threshold_period;
-	if (config->threshold_high > 0) {
+	if (config->threshold_low > 0)
 		out->reuse.low = config->threshold_low;
+	if (config->threshold_high > 0)
 		out->reuse.high = config->threshold_high;
-	}
 	if (config->threshold_factor > 0)
 		out->reuse.factor = config->threshold_factor;
 	if (out->select == NULL && out->policy != CHOIR_TOPK_THRESHOLD_AUTO)

@@ -152,7 +152,8 @@ choir_status deliver_flush(struct sparse *sparse, struct script_turn *turn)
 		*sparse->call.recv_ind_count = sparse->count;
 	if (sparse->call.recv_val_count != NULL)
 		*sparse->call.recv_val_count = val_count(sparse);
-	if (too_small(sparse))
+	sparse->result_waits = too_small(sparse);
+	if (sparse->result_waits)
 		return error_prefix(
 		    result_fits(sparse->count, sparse->call.ind_capacity, val_count(sparse), sparse->call.val_capacity),
 		    "sparse_allreduce");

@@ -292,8 +292,9 @@ void sparse_stats(const void *state, choir_sparse_stats *out)
 struct sparse_result *sparse_take_result(void *state)
 {
 	struct sparse *sparse = state;
-	struct sparse_result *result = sparse->result;
+	struct sparse_result *result = sparse->result_waits ? sparse->result : NULL;
 
-	sparse->result = NULL;
+	if (sparse->result_waits)
+		sparse->result = NULL;
 	return result;
 }

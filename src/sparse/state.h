@@ -133,6 +133,7 @@ struct sparse {
 	struct pool_block target_wire; /* rows of wire_dtype, if that is not the caller's ... */
 	void *final_val;               /* ... which are converted to here */
 	struct sparse_result *result;
+	bool result_waits; /* the caller's buffers are too small: sparse_take_result has it */
 	struct transfer ind_out, val_out;
 };
 

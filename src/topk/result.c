@@ -230,7 +230,7 @@ static void note_stats(struct topk_run *run)
 	run->stats.k = run->k;
 	run->stats.selected = run->header.selected;
 	run->stats.pairs = result_count(run);
-	run->stats.local_threshold = run->algorithm->select == NULL ? 0 : run->tracking.local;
+	run->stats.local_threshold = run->algorithm->select == NULL || run->request.at ? 0 : run->tracking.local;
 	run->stats.global_threshold = run->tracking.global > 0 ? run->tracking.global : 0;
 }
 

@@ -21,7 +21,9 @@ static void chosen_rank(struct world *world, int rank, choir_comm *comm, void *a
 	for (int a = 0; a < LAW_ALGORITHMS; a++) {
 		choir_topk_config config = CHOIR_TOPK_CONFIG_INIT;
 		choir_topk_out out = CHOIR_TOPK_OUT_INIT;
+		choir_topk_stats stats = { .struct_size = sizeof stats };
 		choir_topk_state *state;
+		choir_event *event;
 		float grad[COUNT], result[COUNT], left[COUNT];
 		size_t n = rank == 1 ? 0 : 8;
 		choir_status st;
@@ -53,6 +55,12 @@ static void chosen_rank(struct world *world, int rank, choir_comm *comm, void *a
 			                           CHOIR_I32, &out, NULL, NULL),
 			   CHOIR_ARGUMENT);
 			CHECK(strstr(choir_last_error(), "position 1 of rank 2") != NULL);
+			OK(choir_topk_allreduce_at(state, choir_host(grad), choir_host(ind), n, CHOIR_I32, &out, NULL,
+			                           &event));
+			OK(choir_event_wait(event, -1));
+			OK(choir_event_topk_stats(event, &stats));
+			CHECK(stats.local_threshold == 0);
+			choir_event_release(event);
 		}
 		choir_topk_destroy(state);
 	}

@@ -237,6 +237,14 @@ static void refused_rank(struct world *world, int rank, choir_comm *comm, void *
 	config.threshold_low = 2;
 	config.threshold_high = 3;
 	refuses(world, rank, comm, &config, CHOIR_ARGUMENT, "2 to 3 of k");
+	for (int high = 0; high < 2; high++) { /* the other end is the preset's */
+		choir_topk_state *state;
+
+		config.threshold_low = high ? 0 : 0.5;
+		config.threshold_high = high ? 2 : 0;
+		OK(choir_topk_create(comm, &config, &state));
+		choir_topk_destroy(state);
+	}
 }
 
 /* Ranks that select in different ways. */

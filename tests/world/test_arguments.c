@@ -229,6 +229,7 @@ static void null_things(struct world *world, int rank, choir_comm *comm)
 	choir_buffer s = choir_host(a), r = choir_host(b);
 	size_t counts[] = { 1 };
 	choir_event *null_event = NULL;
+	choir_request *request = NULL;
 	cl_event cl;
 	char *text;
 	int done;
@@ -252,6 +253,12 @@ static void null_things(struct world *world, int rank, choir_comm *comm)
 	SAYS(choir_sparse_allreduce(NULL, s, 1, s, 1, r, NULL, r, NULL, CHOIR_I32, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL,
 	                            NULL),
 	     wrong, "choir_sparse_allreduce|null comm");
+	SAYS(choir_sparse_allreduce(comm, s, 4, s, 9, r, counts, r, counts, CHOIR_I32, CHOIR_F32, CHOIR_OP_SUM, NULL,
+	                            NULL, NULL),
+	     wrong, "choir_sparse_allreduce: |multiple");
+	SAYS(choir_sparse_allreduce_init(comm, s, 4, s, 9, r, counts, r, counts, CHOIR_I32, CHOIR_F32, CHOIR_OP_SUM,
+	                                 NULL, NULL, &request),
+	     wrong, "choir_sparse_allreduce_init: |multiple");
 	SAYS(choir_comm_split(NULL, 0, 0, &comm), wrong, "choir_comm_split|null comm");
 	SAYS(choir_comm_split(comm, 0, 0, NULL), wrong, "choir_comm_split|null");
 	SAYS(choir_comm_split_local(0, &comm, &done, &done, &comm), wrong, "choir_comm_split|n_local 0");
