@@ -59,14 +59,16 @@ struct algo_in {
 	 * device memory that a plan of a rank takes, >= 64 a rank; 0 = they do not.  The same on all ranks of the comm;
 	 * if a buffer turns out to be elsewhere, exec takes another plan */
 	uint64_t device_bytes;
-	bool nt; /* nt stores: the buffers of all ranks of the node take more than half of its cache */
+	bool nt;         /* nt stores: the buffers of all ranks of the node take more than half of its cache */
+	bool far_memory; /* a rank's device has memory of its own, behind a bus; the same on all ranks */
 	/* in which order rings visit the ranks (pattern_order.h); the same on all ranks, and order_fits */
 	uint8_t order;
 	/* the longest chunk through slots and, with message_bytes, of a message, if the call says so; 0 = it does
 	 * not */
 	uint64_t chunk_bytes;
-	/* the bytes that cross the bus to a rank's far memory in the time of a command without any, the most of all
-	 * ranks; 0 = no rank has far memory.  The same on all ranks, but measured: bits must not depend on it */
+	/* the bytes that a command copies between the host and memory of class stage in the time that it takes without
+	 * any, the most of all ranks; 0 = no rank has such memory.  The same on all ranks, but measured where a bus is
+	 * between: bits must not depend on it */
 	uint64_t command_bytes;
 	/* with device_bytes: the time of a copy between the ranks' devices over that of as many bytes on the bus, in
 	 * percent, the most of all ranks; 0 = unknown.  The same on all ranks, but measured, as command_bytes is */

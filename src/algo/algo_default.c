@@ -61,10 +61,11 @@ uint64_t algo_device_least(int ranks, bool prefix, uint64_t command_bytes, unsig
 
 static uint64_t device_least(const struct algo_in *in)
 {
-	uint64_t list = in->lists * (in->command_bytes > 0 ? in->command_bytes : LIST_BYTES);
+	uint64_t command = in->far_memory ? in->command_bytes : 0;
+	uint64_t list = in->lists * (command > 0 ? command : LIST_BYTES);
 	bool prefix = collective_has(in->collective, TRAIT_PREFIX);
 
-	return max_u64(list, algo_device_least(in->layout->n, prefix, in->command_bytes, in->peer_percent));
+	return max_u64(list, algo_device_least(in->layout->n, prefix, command, in->peer_percent));
 }
 
 static bool gathers(const struct algo_in *in)

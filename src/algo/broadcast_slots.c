@@ -38,12 +38,12 @@ struct cut {
 };
 
 /* Note [broadcast areas].  A short message has LEAST_AREAS chunks too, so that ranks copy one while the root writes the
- * next; but chunks are not so short that their flags cost more.  Areas of short chunks come to AREAS_BYTES: when the
- * root writes one again, it has left the private caches of its readers. */
+ * next; but chunks are not so short that their flags cost more, or the commands that copy them.  Areas of short chunks
+ * come to AREAS_BYTES: when the root writes one again, it has left the private caches of its readers. */
 static struct cut cut_for(const struct algo_in *in)
 {
 	uint64_t unit = block_unit(in->elem_bytes), part = round_up((in->bytes + LEAST_AREAS - 1) / LEAST_AREAS, unit),
-		 least = round_up(SHORT_CHUNK_BYTES, unit);
+		 least = round_up(max_u64(SHORT_CHUNK_BYTES, in->command_bytes), unit);
 	struct chunks chunks = chunks_of(in->bytes, min_u64(max_u64(part, least), chunk_limit(in)), unit);
 	uint64_t fit = min_u64(in->slot_bytes, AREAS_BYTES) / chunks.each;
 	uint64_t areas = min_u64(max_u64(fit, LEAST_AREAS), MOST_AREAS);

@@ -19,7 +19,7 @@ bool fit_by_commands(const struct algo_in *in);
 /* fit_chunk_bytes: how long a chunk through the slots is at most.  bytes: of what goes through them; commands: of a
  * chunk, in the direction that has more, where a buffer is reached by commands.  256 KB stay in a cache.
  *
- * Note [chunks of far memory].  Where the bus carries r bytes in the time that a command takes without any, m chunks of
+ * Note [chunks by commands].  Where r bytes are copied in the time that a command takes without any, m chunks of
  * b bytes take as long as (m + 1) (commands r + b / m) bytes of the bus: the first read and the last write overlap with
  * nothing.  That is least for m * m = b / (commands r).  Flags want no less than 32 KB. */
 uint64_t fit_chunk_bytes(const struct algo_in *in, uint64_t bytes, uint64_t commands);

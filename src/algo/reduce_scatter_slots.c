@@ -39,7 +39,7 @@ struct scatter {
 /* The same on all ranks. */
 static uint64_t areas_of(const struct algo_in *in)
 {
-	return in->command_bytes > 0 && in->layout->n <= OWN_BLOCK_RANKS && !in->scaled ? MOST_AREAS : AREAS;
+	return in->far_memory && in->layout->n <= OWN_BLOCK_RANKS && !in->scaled ? MOST_AREAS : AREAS;
 }
 
 /* All blocks' chunks fit an area. */

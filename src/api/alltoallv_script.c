@@ -94,6 +94,7 @@ static choir_status exchange(struct alltoallv *a, struct script_turn *turn)
 	    !in.send_direct && !in.recv_direct && dev_copies_between(&a->call.recv_access, &a->call.send_access);
 	in.device_bytes = a->on_devices ? a->env.device_bytes : 0;
 	in.command_bytes = a->env.command_bytes;
+	in.far_memory = a->env.far_memory;
 	in.peer_percent = a->env.peer_percent;
 	in.core_cache_bytes = a->env.core_cache_bytes;
 	options_apply(&a->call.options, &in);

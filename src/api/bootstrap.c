@@ -70,7 +70,8 @@ static struct rank_facts facts_of(const struct join *join, int i)
 	return (struct rank_facts){ .rank = join->ranks != NULL ? join->ranks[i] : -1,
 		                    .endpoint = join->endpoints != NULL ? join->endpoints[i] : -1,
 		                    .device = device_key(join->devices[i]),
-		                    .command_bytes = dev_command_bytes(join->devices[i]) };
+		                    .command_bytes = dev_command_bytes(join->devices[i]),
+		                    .far_memory = dev_has_far_memory(join->devices[i]) };
 }
 
 static choir_status hash_rules(const struct join *join, uint64_t *hash_p)
@@ -184,6 +185,19 @@ static choir_status gather_processes(struct bootstrap *b, choir_status *ready_p)
 	return CHOIR_SUCCESS;
 }
 
+/* Where a rank's memory is behind a bus, that decides. */
+static void take_command_bytes(struct bootstrap *b, const struct rank_facts *facts)
+{
+	bool far = facts->far_memory != 0;
+
+	if (far && !b->far_memory) {
+		b->far_memory = true;
+		b->command_bytes = 0;
+	}
+	if (far == b->far_memory && facts->command_bytes > b->command_bytes)
+		b->command_bytes = facts->command_bytes;
+}
+
 /* Each process has sent the facts of `most` ranks. */
 static choir_status read_ranks(struct bootstrap *b, const struct rank_facts *all, int most)
 {
@@ -198,8 +212,7 @@ static choir_status read_ranks(struct bootstrap *b, const struct rank_facts *all
 			b->process_of[rank] = p;
 			b->endpoint_of[rank] = facts->endpoint;
 			b->mixed_devices |= facts->device != all[0].device;
-			if (facts->command_bytes > b->command_bytes)
-				b->command_bytes = facts->command_bytes;
+			take_command_bytes(b, facts);
 			if (p == b->me)
 				b->my_ranks[i] = rank;
 		}

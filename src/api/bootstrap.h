@@ -26,8 +26,10 @@ struct bootstrap {
 	int *node_of;              /* [n] */
 	int *endpoint_of;          /* [n] */
 	bool mixed_devices;
-	uint64_t command_bytes;    /* of far memory: the most of all ranks; 0 = no rank's is far */
-	unsigned peer_percent;     /* of one_context: dev_peer_percent, the most of all ranks */
+	uint64_t
+	    command_bytes;     /* the most of all ranks, of far ones where there are some; 0 = none is of class stage */
+	bool far_memory;       /* of a rank */
+	unsigned peer_percent; /* of one_context: dev_peer_percent, the most of all ranks */
 	uint64_t core_cache_bytes; /* the least of all processes; 0 = one's is unknown */
 	bool crowded;     /* more ranks run on this machine than the cores that its processes may use together */
 	bool far_cores;   /* those cores share no last level cache */

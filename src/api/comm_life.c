@@ -139,6 +139,7 @@ choir_status comm_fill(struct bootstrap *b, int local, struct choir_comm *comm)
 	comm->one_process = b->one_process;
 	comm->device_bytes = b->one_context ? DEVICE_PLAN_BYTES : 0;
 	comm->command_bytes = b->command_bytes;
+	comm->far_memory = b->far_memory;
 	comm->peer_percent = b->peer_percent;
 	comm->core_cache_bytes = b->core_cache_bytes;
 	comm->cache_bytes = cache_shared_bytes(cache_machine());

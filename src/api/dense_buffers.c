@@ -81,10 +81,19 @@ static bool is_short(const struct dense *d, const struct dev_access *access)
 	       access->bytes <= (near ? dev_short_map_bytes(device) : dev_short_bytes(device));
 }
 
+bool dense_buffers_lack_shadows(const choir_device *device, bool send_is_short, bool recv_is_short)
+{
+	return send_is_short != recv_is_short && dev_is_cpu(device);
+}
+
 static void take_shadows(const struct dense *d, struct bound *bound)
 {
-	bool sends = is_short(d, &bound->send), receives = is_short(d, &bound->recv) && !has_gaps(d, d->recv_bytes);
+	bool sends = is_short(d, &bound->send), receives = is_short(d, &bound->recv),
+	     both_stage = bound->send.stage && bound->recv.stage;
 
+	if (both_stage && dense_buffers_lack_shadows(d->comm->device, sends, receives))
+		return;
+	receives = receives && !has_gaps(d, d->recv_bytes);
 	if (bound->in.in_place && !(sends && receives))
 		return;
 	bound->send_shadow = sends;

@@ -13,6 +13,10 @@ choir_status dense_buffers_stage(struct dense *d, struct prepared *prepared);
  * bound->in is described.  ARGUMENT. */
 choir_status dense_buffers_bind(const struct dense *d, struct bound *bound, struct prepared *prepared);
 
+/* dense_buffers_lack_shadows: of class stage: is a short buffer beside a long one copied as that is?  A CPU's cores
+ * copy the chunks of the long one, and a shadow would be one copy more. */
+bool dense_buffers_lack_shadows(const choir_device *device, bool send_is_short, bool recv_is_short);
+
 /* dense_buffers_reduce_alone: is the rank alone, with a device of far memory, that does the call's reductions if both
  * buffers are cl_mems there and no short ones? */
 bool dense_buffers_reduce_alone(const struct dense *d);

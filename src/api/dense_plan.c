@@ -69,6 +69,7 @@ void dense_plan_describe(const struct dense *d, struct algo_in *in)
 		                .shared = symmetric_allows_direct(comm) && !scales(d),
 		                .device_bytes = d->comm->device_bytes > 0 ? device_bytes(d) : 0,
 		                .command_bytes = comm->command_bytes,
+		                .far_memory = comm->far_memory,
 		                .peer_percent = comm->peer_percent,
 		                .core_cache_bytes = comm->core_cache_bytes,
 		                .scaled = scales(d),
@@ -105,6 +106,8 @@ static void take_device_memory(const struct dense *d, struct algo_in *in)
 		return;
 	in->send_direct = d->send_bytes <= direct_bytes;
 	in->recv_direct = d->recv_bytes <= direct_bytes;
+	if (dense_buffers_lack_shadows(device, in->send_direct, in->recv_direct))
+		in->send_direct = in->recv_direct = false;
 	in->owns_copied = !in->send_direct && !in->recv_direct;
 	in->owns_reduced = in->owns_copied && dense_buffers_reduce_alone(d) && dense_plan_kernels_can(d);
 	in->shared = false;

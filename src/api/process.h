@@ -12,7 +12,8 @@ struct rank_facts {
 	int32_t rank;           /* wanted; -1 = next in order */
 	int32_t endpoint;       /* inherited; -1 = made here */
 	uint64_t device;        /* a hash of the device's name and versions: equal devices reduce to equal bits */
-	uint64_t command_bytes; /* of far memory, as its rank measured it; 0 = it is near */
+	uint64_t command_bytes; /* dev_command_bytes */
+	uint64_t far_memory;    /* 1: dev_has_far_memory */
 };
 
 /* Facts of a process: the first gather.  Where a process has several ranks, their facts are the second one. */

@@ -57,6 +57,8 @@ enum {
 	NOMINAL_COMMAND_BYTES = 64 * 1024, /* of a device that could not be measured */
 	LEAST_COMMAND_BYTES = 4 * 1024,    /* chunks are not so short that their flags cost more */
 	MOST_COMMAND_BYTES = 1024 * 1024,  /* a measurement that others held up */
+	CPU_COMMAND_BYTES = 256 * 1024,    /* of a CPU in class stage: its commands take longer than their bytes say */
+	CPU_SHORT_BYTES = 128 * 1024,
 	LEAST_SHORT_BYTES = 64 * 1024,
 	NOMINAL_US = 10,
 	NOMINAL_GBPS = 6
@@ -69,8 +71,10 @@ uint64_t dev_command_bytes(const choir_device *device)
 	double GBps = r->read_GBps < r->write_GBps ? r->read_GBps : r->write_GBps;
 	double bytes = us * GBps * 1000;
 
-	if (!dev_has_far_memory(device))
+	if (device->memory_class != CHOIR_CLASS_STAGE)
 		return 0;
+	if (dev_is_cpu(device))
+		return CPU_COMMAND_BYTES;
 	if (!r->measured || r->read_GBps <= 0 || r->write_GBps <= 0 || us <= 0)
 		return NOMINAL_COMMAND_BYTES;
 	return bytes < LEAST_COMMAND_BYTES  ? LEAST_COMMAND_BYTES
@@ -79,12 +83,11 @@ uint64_t dev_command_bytes(const choir_device *device)
 }
 
 /* One read and one write of b bytes take 2 (latency + b / rate).  In m chunks, the reads of some beside the writes of
- * others, it is m + 1 times (latency + b / m / rate): less from b = 2 latency rate on.  A CPU that somebody forced into
- * class stage copies on the cores of the ranks, one copy after another, so chunks only add commands, as long as the
- * caches hold the buffers. */
+ * others, it is m + 1 times (latency + b / m / rate): less from b = 2 latency rate on.  A CPU copies on the cores of
+ * the ranks, one copy after another: there chunks pay since they are read to where the peers read them. */
 uint64_t dev_short_bytes(const choir_device *device)
 {
-	uint64_t bytes = 2 * (dev_has_far_memory(device) ? dev_command_bytes(device) : MOST_COMMAND_BYTES);
+	uint64_t bytes = dev_has_far_memory(device) ? 2 * dev_command_bytes(device) : CPU_SHORT_BYTES;
 
 	return bytes > LEAST_SHORT_BYTES ? bytes : LEAST_SHORT_BYTES;
 }

@@ -116,10 +116,11 @@ struct choir_comm {
 	bool crowded;          /* more ranks on this machine than cores: never spin */
 	/* all ranks are threads of this process, and their devices' memory is reached directly */
 	bool one_process;
+	bool far_memory; /* a rank's device is behind a bus: algo_in of algo */
 	/* device memory that a plan may take; 0: the ranks' devices cannot reach each other's memory, see device.h of
 	 * algo */
 	uint64_t device_bytes;
-	uint64_t command_bytes;    /* of the ranks' far memory: algo_in of algo */
+	uint64_t command_bytes;    /* of the ranks' memory of class stage: algo_in of algo */
 	unsigned peer_percent;     /* the same of copies between the ranks' devices */
 	uint64_t core_cache_bytes; /* algo_in of algo */
 	struct arena *arena;

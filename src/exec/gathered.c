@@ -26,7 +26,7 @@ static bool is_whole(const struct segment *segment)
 /* Does gathering take less time than a read or write a segment, and may kernels touch the buffers? */
 static bool is_worth_gathering(const choir_device *device, const struct segments *segments, uint64_t bytes)
 {
-	uint64_t command = dev_command_bytes(device) > 0 ? dev_command_bytes(device) : NEAR_COMMAND_BYTES;
+	uint64_t command = dev_has_far_memory(device) ? dev_command_bytes(device) : NEAR_COMMAND_BYTES;
 
 	if (segments->n < FEWEST || bytes == 0 || bytes > MOST_BYTES)
 		return false;

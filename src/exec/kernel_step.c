@@ -56,7 +56,7 @@ static bool in_place_operand(struct run *run, struct plan_ref ref, struct reduce
 
 static bool goes_beside(const struct run *run, const struct plan_step *step)
 {
-	return run->bound.in.command_bytes > 0 && steps_reduces_on_device(run, step);
+	return run->bound.in.far_memory && steps_reduces_on_device(run, step);
 }
 
 /* The memory for the operands of this reduction, of so many bytes. */

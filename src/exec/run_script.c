@@ -17,6 +17,7 @@ struct script_env script_env_of(struct choir_comm *comm)
 		                    .message_bytes = comm->message_bytes,
 		                    .device_bytes = comm->device_bytes,
 		                    .command_bytes = comm->command_bytes,
+		                    .far_memory = comm->far_memory,
 		                    .peer_percent = comm->peer_percent,
 		                    .core_cache_bytes = comm->core_cache_bytes,
 		                    .plans = &comm->plans,

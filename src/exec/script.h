@@ -67,6 +67,7 @@ struct script_env {
 	uint64_t slot_bytes, message_bytes;
 	uint64_t device_bytes, command_bytes, core_cache_bytes; /* as in algo_in */
 	unsigned peer_percent;                                  /* too */
+	bool far_memory;                                        /* too */
 	struct plan_cache *plans;            /* the comm's, for script_take_plan; NULL = every plan is built */
 	void (*wake)(void *unused);          /* wakes this process's waiting threads; for dev_watch, from any thread */
 	const struct link_costs *costs;      /* of the rules; NULL = the built-in ones */

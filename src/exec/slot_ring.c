@@ -13,17 +13,17 @@ enum {
 	SHORT_BYTES = 4 << 10,
 	MOST_LOOKS = 8, /* for peers' slots to map */
 	LINE_BYTES = 64,
-	FAR_MEMORY = 4 /* times as much where a bus is slower than those caches anyway */
+	BY_COMMANDS = 4 /* times as much where these are slower than those caches anyway */
 };
 
-struct slot_sizes slot_sizes_of(int node_size, bool far_memory)
+struct slot_sizes slot_sizes_of(int node_size, bool by_commands)
 {
 	uint64_t ring = (uint64_t)NODE_BYTES / (uint64_t)node_size, unit = 4096u * (uint64_t)node_size, part;
 
 	if (node_size == 1) /* nobody reads what is there */
 		ring = RING_LEAST;
 	ring = ring > RING_MOST ? RING_MOST : ring < RING_LEAST ? RING_LEAST : ring;
-	ring *= far_memory && node_size > 1 ? FAR_MEMORY : 1;
+	ring *= by_commands && node_size > 1 ? BY_COMMANDS : 1;
 	part = round_up(ring / COMM_LANES, unit);
 	return (struct slot_sizes){ .lane_bytes = part + SHORT_BYTES,
 		                    .slot_bytes = part * COMM_LANES / 2,

@@ -27,9 +27,9 @@ struct slot_sizes {
 	uint64_t fallback_bytes;
 };
 
-/* slot_sizes_of: far_memory: of a comm with a device that has memory of its own, where longer chunks make up for what
- * each command costs (algo/fit.h). */
-struct slot_sizes slot_sizes_of(int node_size, bool far_memory);
+/* slot_sizes_of: by_commands: of a comm with a device of class stage, where longer chunks make up for
+ * what each command costs (algo/fit.h). */
+struct slot_sizes slot_sizes_of(int node_size, bool by_commands);
 
 /* slot_ring_take: gives the run its range.  In the order of calls: under submission.lock. */
 void slot_ring_take(struct run *run);

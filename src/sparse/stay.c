@@ -11,13 +11,18 @@
 #include "sparse/lent.h"
 #include "sparse/state.h"
 
+static uint64_t far_command_bytes(const struct sparse *sparse)
+{
+	return sparse->env.far_memory ? sparse->env.command_bytes : 0;
+}
+
 /* Note [short lists].  Coalescing and merging by kernels takes some fourteen launches and four waits; on an H100 that
  * was as long as the host takes for some 300 KB, which is what crosses the bus there in the time of a command.  A rank
  * with less far memory than that to coalesce leaves it to the host, and merges as the rank with the longest list does:
  * header_done.  Unless kernels are asked for, or lists of any length stay on the device (stay.c). */
 bool sparse_is_long(const struct sparse *sparse, uint64_t pairs, uint64_t row_bytes)
 {
-	return pairs * (sparse->ind_bytes + row_bytes) >= sparse->env.command_bytes;
+	return pairs * (sparse->ind_bytes + row_bytes) >= far_command_bytes(sparse);
 }
 
 /* Is the list long enough for its commands?  A rank without pairs does as the others. */
@@ -26,7 +31,7 @@ static bool is_long(const struct sparse *sparse)
 	uint64_t bytes = sparse->call.send_ind_count * sparse->ind_bytes +
 	                 sparse->call.send_val_count * choir_dtype_bytes(sparse->call.val_dtype);
 
-	return bytes == 0 || bytes >= algo_device_least(sparse->env.layout->n, false, sparse->env.command_bytes,
+	return bytes == 0 || bytes >= algo_device_least(sparse->env.layout->n, false, far_command_bytes(sparse),
 	                                                sparse->env.peer_percent);
 }
 

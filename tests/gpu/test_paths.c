@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Which way a call takes where memory is far, by the rates of its devices: one read and one write, or chunks, as many
- * as Note [chunks of far memory] says; the bits are the same.  The rates are set by hand, and the reads are counted. */
+ * as Note [chunks by commands] says; the bits are the same.  The rates are set by hand, and the reads are counted. */
 #include "dev/device_impl.h"
 #include "exec/comm.h"
 #include "gpu/crossings.h"

@@ -52,7 +52,7 @@ static const char *chosen(const struct rules *rules, uint64_t bytes, bool shared
 static void rates_choose_the_device(void **state)
 {
 	static const struct rules none;
-	struct algo_in in = { .device_bytes = 8 << 20, .command_bytes = 100000 };
+	struct algo_in in = { .device_bytes = 8 << 20, .command_bytes = 100000, .far_memory = true };
 
 	(void)state;
 	in.bytes = 399996;
@@ -92,9 +92,11 @@ static void rates_choose_the_device(void **state)
 static void a_long_scan_stays_on_the_device(void **state)
 {
 	static const struct rules none;
-	struct algo_in in = {
-		.collective = COLLECTIVE_SCAN, .device_bytes = 8 << 20, .command_bytes = 100000, .peer_percent = 50
-	};
+	struct algo_in in = { .collective = COLLECTIVE_SCAN,
+		              .device_bytes = 8 << 20,
+		              .command_bytes = 100000,
+		              .far_memory = true,
+		              .peer_percent = 50 };
 
 	(void)state;
 	in.bytes = 399996;
