@@ -199,6 +199,8 @@ static void wrong_lines_say_what(void **state)
 		{ { "topk", "--compare=a.json", "b.json" }, "two files" },
 		{ { "overlap", "--compute", "-1" }, "from 0 on" },
 		{ { "--tune", "--vs", "mpi" }, "neither" },
+		{ { "--tune", "-t", "f32,f16" }, "one type and one operator" },
+		{ { "--tune", "-o", "sum,max" }, "one type and one operator" },
 		{ { "allreduce", "--index", "i16" }, "'i16'" },
 		{ { "allreduce", "--uniform", "--zipf" }, "exclude" },
 		{ { "allreduce", "--range", "0" }, "at least 1" },

@@ -223,6 +223,41 @@ static void sparse_rows_are_in_range(void **state)
 	sparse_data_fini(&rows);
 }
 
+static double of_bf16(const void *values, size_t i)
+{
+	uint32_t bits = (uint32_t)((const uint16_t *)values)[i] << 16;
+	float value;
+
+	memcpy(&value, &bits, sizeof value);
+	return (double)value;
+}
+
+/* Of frequent indices, whose sums are the largest. */
+static void sparse_sums_of_many_ranks_are_exact(void **state)
+{
+	struct sparse_shape shape = {
+		.args = { .rows = 500, .width = 1, .range = 20, .zipf = 1, .index_dtype = CHOIR_I32 },
+		.dtype = CHOIR_BF16,
+		.op = CHOIR_OP_SUM,
+		.n_ranks = 64
+	};
+	double sums[20] = { 0 };
+	struct sparse_rows rows;
+
+	(void)state;
+	for (int r = 0; r < shape.n_ranks; r++) {
+		assert_true(sparse_data_make(&shape, r, &rows));
+		for (size_t i = 0; i < rows.rows; i++)
+			sums[((int32_t *)rows.ind)[i]] += of_bf16(rows.val, i);
+		sparse_data_fini(&rows);
+	}
+	assert_true(sparse_data_expect(&shape, &rows));
+	assert_int_equal(rows.rows, 20);
+	for (size_t i = 0; i < rows.rows; i++)
+		assert_true(of_bf16(rows.val, i) == sums[i]);
+	sparse_data_fini(&rows);
+}
+
 /* --hot and --empty change who sends how much, and nothing else. */
 static void skewed_rows_are_the_same_rows(void **state)
 {
@@ -331,6 +366,7 @@ int main(void)
 		cmocka_unit_test(every_wrong_element_is_counted),
 		cmocka_unit_test(both_merges_agree_with_the_expectation),
 		cmocka_unit_test(sparse_rows_are_in_range),
+		cmocka_unit_test(sparse_sums_of_many_ranks_are_exact),
 		cmocka_unit_test(skewed_rows_are_the_same_rows),
 		cmocka_unit_test(workloads_are_what_they_are_called),
 		cmocka_unit_test(lists_fold_to_the_expectation),

@@ -120,6 +120,15 @@ static bool read_fresh(const struct args *args, char *error)
 	                     args_memory_names[args->memory]);
 }
 
+/* Rules know neither types nor operators. */
+static bool read_tuned(const struct args *args, char *error)
+{
+	if (!args->tune || (args->n_dtypes == 1 && args->n_ops == 1))
+		return true;
+	return args_complain(error, "--tune measures one type and one operator, and %d and %d are given",
+	                     args->n_dtypes, args->n_ops);
+}
+
 static void take_tuned(struct args *args)
 {
 	static const char *const tuned[] = { "allreduce", "reduce_scatter", "allgather",
@@ -184,7 +193,8 @@ static bool read_all(struct args *args, char *error)
 	args->json_path = texts->json;
 	args->plot_path = texts->plot;
 	return read_sizes(args, error) && read_dtypes(texts->type, args, error) && read_ops(texts->op, args, error) &&
-	       read_memory(texts->memory, args, error) && read_fresh(args, error) && args_read_sparse(args, error) &&
+	       read_tuned(args, error) && read_memory(texts->memory, args, error) && read_fresh(args, error) &&
+	       args_read_sparse(args, error) &&
 	       args_read_share("--fail-over", texts->fail_over, &args->fail_over, error) &&
 	       args_read_list("--devices", texts->devices, args->devices, &args->n_devices, error) &&
 	       args_read_list("--vs", texts->vs, args->vs, &args->n_vs, error) && read_words(args, error);

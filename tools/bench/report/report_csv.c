@@ -13,7 +13,7 @@ void report_csv_columns(const struct args *args)
 		printf(",%s_p50_us,%s_ratio", args->vs[i], args->vs[i]);
 	printf(",rows_in,rows_out,width,range,density_in,density_out,exposed_us,hidden,distribution,workload,predicted_"
 	       "us,imbalance,rows_merged,"
-	       "items,items_out,items_per_s\n");
+	       "items,items_out,items_per_s,select_us,exchange_us,merge_us,update_us,words\n");
 }
 
 /* The columns of the row's kind; the others' stay empty. */
@@ -21,19 +21,24 @@ static void print_kind(const struct result *row)
 {
 	const struct result_sparse *sparse = &row->sparse;
 	const struct result_kernel *kernel = &row->kernel;
+	const struct result_topk *topk = &row->topk;
 
 	if (row->kind == RESULT_SPARSE)
-		printf(",%zu,%zu,%zu,%zu,%.6f,%.6f,,,%s,%s,%.3f,%.4f,%" PRIu64 ",,,\n", sparse->rows_in,
+		printf(",%zu,%zu,%zu,%zu,%.6f,%.6f,,,%s,%s,%.3f,%.4f,%" PRIu64 ",,,,,,,,\n", sparse->rows_in,
 		       sparse->rows_out, sparse->width, sparse->range, sparse->density_in, sparse->density_out,
 		       sparse->distribution, sparse->workload, sparse->predicted_us, sparse->imbalance,
 		       sparse->rows_merged);
 	else if (row->kind == RESULT_OVERLAP)
-		printf(",,,,,,,%.3f,%.4f,,,,,,,,\n", row->overlap.exposed_us, row->overlap.hidden);
+		printf(",,,,,,,%.3f,%.4f,,,,,,,,,,,,,\n", row->overlap.exposed_us, row->overlap.hidden);
 	else if (row->kind == RESULT_KERNEL)
-		printf(",,,%zu,%zu,,,,,%s,,,,,%zu,%zu,%.0f\n", kernel->width, kernel->range, kernel->distribution,
+		printf(",,,%zu,%zu,,,,,%s,,,,,%zu,%zu,%.0f,,,,,\n", kernel->width, kernel->range, kernel->distribution,
 		       kernel->items, kernel->items_out, kernel->items_per_s);
+	else if (row->kind == RESULT_TOPK)
+		printf(",,,,%zu,%.6f,%.6f,,,%s,,,%.4f,,,,,%.1f,%.1f,%.1f,%.1f,%.0f\n", row->count, topk->density_in,
+		       topk->density_out, topk->values, topk->imbalance, topk->select_us, topk->exchange_us,
+		       topk->merge_us, topk->update_us, topk->words);
 	else
-		printf(",,,,,,,,,,,,,,,,\n");
+		printf(",,,,,,,,,,,,,,,,,,,,,\n");
 }
 
 void report_csv_row(const struct args *args, const struct result *row)

@@ -12,14 +12,19 @@
 
 enum { BATCHES_BELOW = 65536 };
 
+void run_note_no(const struct run *run, const char *way, const char *why)
+{
+	if (run->world->rank == 0)
+		fprintf(run->to_text ? stdout : stderr, "# no %s here: %s\n", way, why);
+}
+
 void run_note_vs(struct run *run, const char *const *why_not, struct contender *const *vs)
 {
 	for (int i = 0; i < run->args->n_vs; i++) {
 		if (vs[i] != NULL || (run->notes & 1 << i) != 0)
 			continue;
 		run->notes |= 1 << i;
-		if (run->world->rank == 0)
-			fprintf(run->to_text ? stdout : stderr, "# no %s here: %s\n", run->args->vs[i], why_not[i]);
+		run_note_no(run, run->args->vs[i], why_not[i]);
 	}
 }
 

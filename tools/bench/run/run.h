@@ -52,6 +52,7 @@ struct run_field {
 	struct contender *vs[VS_MAX]; /* NULL = not available */
 };
 void run_note_vs(struct run *run, const char *const *why_not, struct contender *const *vs);
+void run_note_no(const struct run *run, const char *way, const char *why);
 void run_report(struct run *run, const struct result *row);
 void run_close(const struct run *run, struct run_field *field);
 

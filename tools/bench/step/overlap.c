@@ -110,6 +110,9 @@ static void with_compute(struct run *run, void (*rows)(struct run *run, const vo
 
 	if (!compute_open(&compute, run->world, run->device))
 		world_fail(run->world, EXIT_WRONG);
+	for (int i = 0; i < given->n_vs; i++)
+		if (strcmp(given->vs[i], "mpi") != 0)
+			run_note_no(run, given->vs[i], "an overlap is compared with its parts, and with mpi");
 	run->args = &args;
 	run->compute = &compute;
 	run->notes = 0;

@@ -18,10 +18,11 @@
 
 enum { MULTI, EACH, IN_FLIGHT, N_OURS };
 
-static struct job job_of(struct run *run, const struct list_tensor *tensor)
+static struct job job_of(struct run *run, const struct list_tensor *tensor, choir_op op)
 {
-	struct job job = run_job(run, collective_find(run->args->tensors_of), tensor->dtype, run->args->ops[0]);
+	struct job job = run_job(run, collective_find(run->args->tensors_of), tensor->dtype, op);
 
+	job.root = run->args->root;
 	job.in_place = run->args->in_place;
 	job_size(&job, tensor->count * job.elem_bytes);
 	return job;
@@ -48,14 +49,14 @@ static void open_field(struct run *run, struct replay *replay, struct run_field 
 	run_note_vs(run, why_not, field->vs);
 }
 
-static void run_list(struct run *run, const struct tensor_list *list)
+static void run_list(struct run *run, const struct tensor_list *list, choir_op op)
 {
 	struct replay replay = { .n = list->n,
 		                 .world = run->world,
 		                 .items = calloc((size_t)list->n, sizeof *replay.items) };
 	struct result row = { .collective = "tensors",
 		              .dtype = run->args->n_dtypes > 1 ? "mixed" : choir_dtype_name(run->args->dtypes[0]),
-		              .op = choir_op_name(run->args->ops[0]),
+		              .op = choir_op_name(op),
 		              .memory = args_memory_names[run->args->memory],
 		              .in_place = run->args->in_place,
 		              .in_flight = 1,
@@ -69,7 +70,7 @@ static void run_list(struct run *run, const struct tensor_list *list)
 	if (replay.items == NULL)
 		world_fail(run->world, EXIT_WRONG);
 	for (int i = 0; i < list->n; i++) {
-		replay.items[i].job = job_of(run, &list->tensors[i]);
+		replay.items[i].job = job_of(run, &list->tensors[i], op);
 		row.bytes += replay.items[i].job.bytes;
 		row.count += replay.items[i].job.layout.count;
 		room += check_bytes(&replay.items[i].job);
@@ -118,6 +119,7 @@ void tensors_run(struct run *run)
 		report_text_note("%d tensor%s: one call for all, a call each, a call each all in flight", list.n,
 		                 number_plural(list.n));
 	}
-	run_list(run, &list);
+	for (int i = 0; i < (collective_find(run->args->tensors_of)->reduces ? run->args->n_ops : 1); i++)
+		run_list(run, &list, run->args->ops[i]);
 	tensor_list_fini(&list);
 }

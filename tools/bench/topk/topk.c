@@ -84,6 +84,7 @@ static void run_one(struct run *run, const struct topk_job *topk)
 {
 	const struct job *job = topk->job;
 	struct run_field field = { .n_ours = 0 };
+	const char *why_not[VS_MAX];
 	struct result rows[OURS_MAX];
 
 	field.n_ours = open_all(run, topk, field.ours);
@@ -96,6 +97,9 @@ static void run_one(struct run *run, const struct topk_job *topk)
 			                   .memory = args_memory_names[run->args->memory],
 			                   .in_flight = 1,
 			                   .kind = RESULT_TOPK };
+	for (int i = 0; i < run->args->n_vs; i++)
+		why_not[i] = "topk compares its algorithms: --compare, --algorithm";
+	run_note_vs(run, why_not, field.vs);
 	run_measure(run, job, &field, job->bytes, job_bus_factor(job), rows);
 	for (int k = 0; k < field.n_ours; k++)
 		tell(run, topk, field.ours[k], &rows[k]);
@@ -116,11 +120,11 @@ static bool make_grads(struct topk_job *topk)
 	return ok;
 }
 
-static void run_dtype(struct run *run, choir_dtype dtype)
+static void run_type(struct run *run, choir_dtype dtype, choir_op op)
 {
 	const struct args *args = run->args;
 	const struct args_sparse *what = &args->sparse;
-	struct job job = run_job(run, &collectives[ALLREDUCE], dtype, args->ops[0]);
+	struct job job = run_job(run, &collectives[ALLREDUCE], dtype, op);
 	struct topk_job topk = { .job = &job,
 		                 .n = what->range,
 		                 .spare = what->range < TOPK_MOST_SPARE ? what->range : TOPK_MOST_SPARE };
@@ -159,9 +163,11 @@ void topk_run(struct run *run)
 		                 args->sparse.result);
 	}
 	for (int t = 0; t < args->n_dtypes; t++) {
+		for (int o = 0; o < args->n_ops && is_floating(args->dtypes[t]); o++)
+			run_type(run, args->dtypes[t], args->ops[o]);
 		if (is_floating(args->dtypes[t]))
-			run_dtype(run, args->dtypes[t]);
-		else if (!args->all_dtypes && run->world->rank == 0)
+			continue;
+		if (!args->all_dtypes && run->world->rank == 0)
 			fprintf(stderr, "choir-bench: topk: %s is none of f16, bf16, f32, f64\n",
 			        choir_dtype_name(args->dtypes[t]));
 	}

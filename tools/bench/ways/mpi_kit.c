@@ -30,13 +30,16 @@ const char *mpi_kit_open(const struct job *job, struct collective_mpi *mpi)
 
 int mpi_kit_run(const struct job *job, struct collective_mpi *mpi, void *send, void *recv)
 {
+	struct collective_shape shape = job->shape;
 	struct span span;
 
+	if (job_by_elements(job)) /* it may be a piece of the job */
+		shape.count = mpi->layout->count;
 	if (collective_mpi_call(mpi, send, recv, NULL) != MPI_SUCCESS) {
 		fprintf(stderr, "choir-bench: rank %d: MPI failed in %s\n", job->rank, job->what->name);
 		return EXIT_WRONG;
 	}
-	if (job->what->reduces && job->op == CHOIR_OP_MEAN && collective_span(&job->shape, job->rank, 0, &span))
+	if (job->what->reduces && job->op == CHOIR_OP_MEAN && collective_span(&shape, job->rank, 0, &span))
 		mpi_divide(job->dtype, recv, span.count, job->n);
 	return EXIT_FINE;
 }
