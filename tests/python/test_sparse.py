@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """sparse_allreduce on ranks that are threads, its results in arrays of NumPy's and of the caller's."""
 
+import array
 import unittest
 
 import choir
@@ -31,6 +32,10 @@ class Sparse(unittest.TestCase):
             made = comm.sparse_allreduce(indices, values, make=lambda n, name: bytearray(n * np.dtype(name).itemsize)
                                          if name == "uint8" else np.zeros(n, name))  # fmt: skip
             np.testing.assert_array_equal(made[0], [0, 1, 2, 7, 100])
+            flat = bytearray(values)
+            for rows in values.ravel(), array.array("f", values.ravel()), choir.View(flat, "float32"):
+                i, v = comm.sparse_allreduce(indices, rows)
+                np.testing.assert_array_equal(v, [[0, 1], [1, 2], [2, 3], [36, 42], [9, 12]])
 
         run_ranks(N, fn)
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Pairs and top-k gradients against NumPy; values are small integers, so all sums are exact."""
 
+import array
 import unittest
 
 import choir
@@ -45,6 +46,8 @@ class Pairs(unittest.TestCase):
         table = given(2, 60).reshape(20, 3)
         indices = np.array([5, 0, 19, 5], np.int32)
         np.testing.assert_array_equal(pairs.gather_rows(indices, table), table[indices])
+        for flat in table.ravel(), array.array("f", table.ravel()):
+            np.testing.assert_array_equal(pairs.gather_rows(indices, flat, rows=20), table[indices])
         target = table.copy()
         rows = np.full((3, 3), 7, np.float32)
         self.assertIs(pairs.scatter_rows(indices[:3], rows, target), target)

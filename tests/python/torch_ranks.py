@@ -55,6 +55,15 @@ def calls():
         raise AssertionError("a tensor of twice the elements was filled")
     except RuntimeError as error:
         assert "2000 elements, the call needs 1000" in str(error), error
+    for gather, outs, given_ in (
+        (dist.all_gather, [torch.zeros(1000) for _ in range(n + 1)], given(r)),
+        (dist.all_gather_coalesced, [[torch.zeros(1000)] for _ in range(n + 1)], [given(r)]),
+    ):
+        try:
+            gather(outs, given_)
+            raise AssertionError("a tensor of no rank was filled")
+        except RuntimeError as error:
+            assert f"{n + 1} " in str(error) and "not one for each" in str(error), error
     many = [[torch.zeros(1000), torch.zeros(0), torch.zeros(5, dtype=torch.cfloat)] for _ in range(n)]
     dist.all_gather_coalesced(many, [given(r), torch.zeros(0), torch.complex(given(r, 5), given(r + 1, 5))])
     assert all(torch.equal(many[p][0], given(p)) for p in range(n))

@@ -22,6 +22,7 @@ import atexit
 import ctypes as ct
 import functools
 import json
+import math
 import threading
 from typing import Any, Callable, Iterable, Sequence
 
@@ -688,7 +689,8 @@ def _numpy_result(width: tuple[int, ...]) -> Any:
         indices = numpy.empty(n_indices, _numpy_names[dtypes[0]])
         values = numpy.empty(n_values, name)
         buffers = operand(indices).buffer, operand(values).buffer
-        return (indices, values.reshape((n_indices, *width))), buffers
+        told = n_indices * math.prod(width) == n_values  # else rows in an array that is flat, or has no shape
+        return (indices, values.reshape((n_indices, *(width if told else (n_values // n_indices,))))), buffers
 
     return result
 

@@ -12,6 +12,7 @@ memory the arrays are; left out, host memory alone.  ``out``: arrays for the res
 from __future__ import annotations
 
 import ctypes as ct
+import math
 from typing import Any, Callable
 
 from ._abi import DTYPE_BYTES, DType, Status
@@ -170,7 +171,10 @@ def gather_rows(indices: Any, table: Any, out: Any = None, rows: int | None = No
     if out is None:
         import numpy
 
-        out = numpy.empty((ind.count, *table.shape[1:]), _numpy_names[DType(a.dtype)])
+        row = tuple(getattr(table, "shape", ()))[1:]
+        if math.prod(row) != width:
+            row = (width,)
+        out = numpy.empty((ind.count, *row), _numpy_names[DType(a.dtype)])
     b = _written(out, "out")
     _same_dtype(a, b, "the table and out")
     _at_least(b.count, ind.count * width, "out")

@@ -265,11 +265,14 @@ class ProcessGroupChoir(dist.ProcessGroup):
         event = self._comm.reduce(operands.take(tensor), op=op, root=root, wait=False)
         return self._work(event, [tensor], operands.store)
 
+    def _one_for_each(self, parts: Any, call: str, noun: str) -> None:
+        if len(parts) != self._comm.size:
+            ranks = counted(self._comm.size, "rank")
+            raise RuntimeError(f"{call} {counted(len(parts), noun)} on {ranks}, not one for each")
+
     def reduce_scatter(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
         (output,), (parts,) = listed(outputs), inputs
-        if len(parts) != self._comm.size:
-            given = counted(len(parts), "tensor")
-            raise RuntimeError(f"reduce_scatter of {given} on {counted(self._comm.size, 'rank')}, not one for each")
+        self._one_for_each(parts, "reduce_scatter of", "tensor")
         for rank, part in enumerate(parts):
             _same(part.numel(), output.numel(), f"reduce_scatter's tensor {rank}")
         whole = torch.cat([one.detach().reshape(-1) for one in parts])
@@ -302,6 +305,7 @@ class ProcessGroupChoir(dist.ProcessGroup):
 
     def allgather(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
         (parts,), (tensor,) = outputs, listed(inputs)
+        self._one_for_each(parts, "allgather into", "tensor")
         for rank, part in enumerate(parts):
             _same(part.numel(), tensor.numel(), f"allgather's tensor {rank}")
         mine = Operands().take(tensor, False)
@@ -311,6 +315,7 @@ class ProcessGroupChoir(dist.ProcessGroup):
 
     def allgather_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
         """The tensors of a list as one call; outputs: a list of such tensors for each rank."""
+        self._one_for_each(outputs, "allgather into", "list")
         mine = [Operands().take(one, False) for one in listed(inputs)]
         wholes = [torch.empty((self._comm.size, *one.shape), dtype=one.dtype) for one in mine]
 
