@@ -13,13 +13,13 @@ bad=0 n=0
 
 # alone COMPILER LANGUAGE HEADER FLAG...: a file of that one line.
 alone() {
-	compiler=$1 language=$2 header=$3
+	compiler=$1 language=$2 file=$3
 	shift 3
 	n=$((n + 1))
 	# Twice: a header without a guard shows then.
-	printf '#include "%s"\n#include "%s"\n' "$header" "$header" >"$here/alone.$language"
+	printf '#include "%s"\n#include "%s"\n' "$file" "$file" >"$here/alone.$language"
 	if ! "$compiler" -fsyntax-only -Wall -Wextra -Werror "$@" "$here/alone.$language" 2>"$here/said"; then
-		echo "does not compile alone as $language: $header"
+		echo "does not compile alone as $language: $file"
 		head -n 8 "$here/said"
 		bad=1
 	fi
