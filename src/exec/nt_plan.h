@@ -9,7 +9,7 @@
 
 /* The bits of arena_control.nt: one for each kind and size of plan, then those of scripts, which time whole calls. */
 enum { NT_REDUCED, NT_SCATTERED, NT_COPIED, NT_PAIRS, NT_PEERS, NT_KINDS }; /* kinds of plans */
-enum { NT_SIZES = 12, NT_PLANS = NT_KINDS * NT_SIZES, NT_SCRIPTS = 4, NT_ENTRIES = 64, NT_P2P_SIZES = 5 };
+enum { NT_SIZES = 12, NT_PLANS = NT_KINDS * NT_SIZES, NT_SCRIPTS = 4, NT_ENTRIES = 64, NT_P2P_SIZES = 6 };
 _Static_assert(NT_PLANS + NT_SCRIPTS <= NT_ENTRIES && NT_ENTRIES <= 64 && NT_P2P_SIZES <= 64, "a bit for each entry");
 
 struct nt_entries {                                          /* driver only; zero to begin with */

@@ -80,6 +80,12 @@ static bool too_long_for_cache(const struct run *run)
 	return run->bound.in.bytes >= run->comm->cache_bytes / 4;
 }
 
+/* Pieces of long messages come from memory and go there, whatever shorter ones do that are as long as a piece. */
+static int entry_of(const struct run *run, const struct plan_step *step)
+{
+	return run->bound.in.bytes >= BOTH_BYTES ? NT_P2P_SIZES - 1 : nt_size(step->len, NT_P2P_SIZES - 1);
+}
+
 /* Tells the learner how long both copies of a piece took. */
 static void learn(struct run *run, struct ring *ring, const struct plan_step *step, const struct ring_item *item,
                   int64_t take_ns)
@@ -88,7 +94,7 @@ static void learn(struct run *run, struct ring *ring, const struct plan_step *st
 	struct nt_entry *entries = comm->engine.nt.p2p[comm->layout.local_rank_of[step->peer]];
 	struct nt_choice choice = { .bits = &ring->nt, .entries = entries, .far = is_far(comm, step->peer) };
 
-	nt_took(&choice, nt_size(step->len, NT_P2P_SIZES), item->nt, step->len, (int64_t)item->put_ns + take_ns);
+	nt_took(&choice, entry_of(run, step), item->nt, step->len, (int64_t)item->put_ns + take_ns);
 }
 
 /* With the first message, since the ring's bytes are new to this process one page after the other. */
@@ -185,7 +191,7 @@ static void put_long(struct run *run, struct ring *ring, struct ring_item *item,
 		memcpy(ring_at(ring, item), src, step->len);
 		return;
 	}
-	item->nt = nt_choose(&(struct nt_choice){ .bits = &ring->nt, .far = far }, nt_size(step->len, NT_P2P_SIZES));
+	item->nt = nt_choose(&(struct nt_choice){ .bits = &ring->nt, .far = far }, entry_of(run, step));
 	recv = item->nt && run->bound.in.bytes >= BOTH_BYTES ? recv_beside(run) : NULL;
 	if (recv != NULL && find_piece(recv, step->len, &in)) {
 		put_and_take(ring, item, src, &in);
