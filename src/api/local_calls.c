@@ -92,14 +92,16 @@ static void join_events(choir_event *joined, choir_event *const *events, int n)
 static choir_status check_key(const struct local_call *local)
 {
 	const char *key = local->prepared.key;
+	choir_status st = CHOIR_SUCCESS;
 
-	for (int i = 0; i < local->n && key != NULL; i++)
-		if (local->comms[i]->keyed != NULL && keyed_has(local->comms[i]->keyed, key))
-			return error_set(CHOIR_ARGUMENT,
-			                 "%s: rank %d: a call of key '%.80s' is under way: a key may come again once "
-			                 "it is complete",
-			                 local->name, local->comms[i]->rank, key);
-	return CHOIR_SUCCESS;
+	for (int i = 0; i < local->n && key != NULL && st == CHOIR_SUCCESS; i++) {
+		const choir_comm *comm = local->comms[i];
+
+		st = comm->keyed != NULL ? keyed_is_free(comm->keyed, key) : CHOIR_SUCCESS;
+		if (st != CHOIR_SUCCESS)
+			st = error_prefix(st, "%s: rank %d", local->name, comm->rank);
+	}
+	return st;
 }
 
 static bool was_refused(const choir_event *event)

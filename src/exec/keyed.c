@@ -121,16 +121,22 @@ static uint64_t number_of(const char *key)
 	return XXH64(key, strlen(key), 0);
 }
 
-bool keyed_has(struct keyed *keyed, const char *key)
+static choir_status look_whether_over(const struct keyed_call *call, const char *key)
 {
-	const struct keyed_call *call;
-	bool has;
+	if (call == NULL || is_over(call))
+		return CHOIR_SUCCESS;
+	return error_set(CHOIR_ARGUMENT, "a call of key '%.80s' is under way: a key may come again once it is complete",
+	                 key);
+}
+
+choir_status keyed_is_free(struct keyed *keyed, const char *key)
+{
+	choir_status st;
 
 	pthread_mutex_lock(&keyed->lock);
-	call = *keyed_find(keyed, number_of(key));
-	has = call != NULL && !is_over(call);
+	st = look_whether_over(*keyed_find(keyed, number_of(key)), key);
 	pthread_mutex_unlock(&keyed->lock);
-	return has;
+	return st;
 }
 
 /* Under the lock: a new call, without parts.  *over: calls to free. */
@@ -139,12 +145,10 @@ static choir_status add_call(struct keyed *keyed, const struct run *run, struct 
 {
 	uint64_t key = number_of(run->match_key);
 	struct keyed_call **link = keyed_find(keyed, key), *call = *link;
+	choir_status st = look_whether_over(call, run->match_key);
 
-	if (call != NULL && !is_over(call))
-		return error_set(CHOIR_ARGUMENT,
-		                 "%s: rank %d: %s: a call of key '%.80s' is under way: a key may come again once it is "
-		                 "complete",
-		                 run->comm->name, run->comm->rank, run_name(run), run->match_key);
+	if (st != CHOIR_SUCCESS)
+		return error_prefix(st, "%s: rank %d: %s", run->comm->name, run->comm->rank, run_name(run));
 	if (call != NULL) {
 		*link = call->next;
 		call->next = *over;

@@ -28,8 +28,8 @@ void keyed_destroy(struct keyed *keyed); /* NULL is silent; no call is held */
  * ordered.  ARGUMENT: no key, or one that is under way; NO_MEMORY: all parts are still the caller's.  Any thread. */
 choir_status keyed_hold(struct run *const *parts, size_t n);
 
-/* keyed_has: is a call with that key under way on this rank?  Any thread. */
-bool keyed_has(struct keyed *keyed, const char *key);
+/* keyed_is_free: ARGUMENT: a call with that key is under way on this rank.  Any thread. */
+choir_status keyed_is_free(struct keyed *keyed, const char *key);
 
 /* keyed_drive: says keys and takes the calls that are ordered: *ordered, linked by `next`, for submit_held.  *ended:
  * the calls that the comm's failure ends.  True if anything moved.  The driver only. */
