@@ -8,25 +8,39 @@
 #include <string.h>
 
 struct choir_sequence {
-	size_t n;
-	choir_request *requests[];
+	size_t n, n_comms;
+	choir_request *requests[]; /* [n], and behind them the first of each comm */
 };
+
+/* To the first requests of their comms, if it is one. */
+static void add_comm(choir_sequence *sequence, choir_request *request)
+{
+	choir_request **firsts = sequence->requests + sequence->n;
+
+	for (size_t i = 0; i < sequence->n_comms; i++)
+		if (request_comm(firsts[i]) == request_comm(request))
+			return;
+	firsts[sequence->n_comms++] = request;
+}
 
 choir_status choir_sequence_create(choir_request *const *requests, size_t n, choir_sequence **out_p)
 {
 	static const char call[] = "choir_sequence_create";
 	choir_sequence *sequence;
 
-	if (out_p == NULL || requests == NULL || n == 0 || n > SIZE_MAX / 2 / sizeof *requests)
+	if (out_p == NULL || requests == NULL || n == 0 || n > SIZE_MAX / 4 / sizeof *requests)
 		return error_set(CHOIR_ARGUMENT, "%s: null argument, or %zu requests", call, n);
 	for (size_t i = 0; i < n; i++)
 		if (requests[i] == NULL)
 			return error_set(CHOIR_ARGUMENT, "%s: requests[%zu] is null", call, i);
-	sequence = malloc(sizeof *sequence + n * sizeof *requests);
+	sequence = malloc(sizeof *sequence + 2 * n * sizeof *requests);
 	if (sequence == NULL)
-		return error_no_memory("a sequence", n * sizeof *requests);
+		return error_no_memory("a sequence", 2 * n * sizeof *requests);
 	sequence->n = n;
+	sequence->n_comms = 0;
 	memcpy(sequence->requests, requests, n * sizeof *requests);
+	for (size_t i = 0; i < n; i++)
+		add_comm(sequence, requests[i]);
 	*out_p = sequence;
 	return CHOIR_SUCCESS;
 }
@@ -42,22 +56,14 @@ static uint64_t numbers_of(const struct choir_sequence *sequence, const choir_co
 	return numbers;
 }
 
-static bool is_first_of_its_comm(const struct choir_sequence *sequence, size_t at)
-{
-	for (size_t i = 0; i < at; i++)
-		if (request_comm(sequence->requests[i]) == request_comm(sequence->requests[at]))
-			return false;
-	return true;
-}
-
 /* WOULD_DEADLOCK where this thread drives other ranks of a comm, which lack the calls. */
 static choir_status may_block(const char *name, const choir_sequence *sequence)
 {
 	choir_status st = CHOIR_SUCCESS;
 
-	for (size_t i = 0; i < sequence->n && st == CHOIR_SUCCESS; i++) {
-		choir_comm *comm = request_comm(sequence->requests[i]);
-		uint64_t numbers = is_first_of_its_comm(sequence, i) ? numbers_of(sequence, comm) : 0;
+	for (size_t i = 0; i < sequence->n_comms && st == CHOIR_SUCCESS; i++) {
+		choir_comm *comm = request_comm(sequence->requests[sequence->n + i]);
+		uint64_t numbers = numbers_of(sequence, comm);
 
 		if (numbers == 0 || !comm_enter(comm)) /* destroyed: the start says so */
 			continue;
