@@ -120,6 +120,7 @@ static struct times time_call(enum collective collective, const char *name, int 
 			              .elem_bytes = 4,
 			              .bytes = bytes,
 			              .command_bytes = 40000,
+			              .far_memory = true,
 			              .owns_copied = by_device,
 			              .owns_reduced = by_device,
 			              .slot_bytes = team.slot_bytes,
