@@ -2,11 +2,13 @@
 /* Note [bell].  A ringer publishes its work, executes a full fence and reads who sleeps.  A sleeper adds itself there,
  * executes a full fence and checks for work once more.  So at least one of the two sees the other (Dekker's algorithm),
  * and no sleeper misses a ring.  Where the kernel has membarrier the sleeper makes every ringing process execute the
- * fence and ringers need none: a fence after a store to a line that other cores hold costs as much as the store.  A
- * ringer that sees a sleeper raises the count, which is the futex word, and wakes all sleepers.  A sleeper that read
- * the count before does not fall asleep; one that reads it afterwards does so by an acquire load, so its last check
- * sees the work.  It reads the count before it adds itself: a ringer that saw an earlier sleeper may set RUNG only now,
- * and later ringers then leave the waking to its count.
+ * fence and ringers need none: a fence after a store to a line that other cores hold costs as much as the store.
+ * Linux leaves out a core that ran a process before it registered for that and nothing else since, so only a process
+ * that is bound to one core, on which it registers, rings without a fence.  A ringer that sees a sleeper raises the
+ * count, which is the futex word, and wakes all sleepers.  A sleeper that read the count before does not fall asleep;
+ * one that reads it afterwards does so by an acquire load, so its last check sees the work.  It reads the count before
+ * it adds itself: a ringer that saw an earlier sleeper may set RUNG only now, and later ringers then leave the waking
+ * to its count.
  * Where ranks outnumber cores sleeping is common, and a membarrier interrupts every core: there ringers fence.
  *
  * Note [sleepers].  One word says who sleeps: the number of threads, RUNG once a ringer is about to wake them, so that
@@ -24,10 +26,12 @@
 
 #include "base/error.h"
 #include "node/arena.h"
+#include "node/cache.h"
 #include "node/process_id.h"
 #include "node/shared.h"
 
 #include <errno.h>
+#include <hwloc.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
@@ -39,11 +43,14 @@
 #include <unistd.h>
 
 #if defined(__SANITIZE_THREAD__)
-#define BELL_NO_FENCES 1
+#define NO_FENCES 1
 #elif defined(__has_feature)
 #if __has_feature(thread_sanitizer)
-#define BELL_NO_FENCES 1
+#define NO_FENCES 1
 #endif
+#endif
+#ifndef NO_FENCES
+#define NO_FENCES 0
 #endif
 
 #define AWAITED_SHIFT 32
@@ -76,22 +83,30 @@ static struct bell *open_bells; /* under shared_lock; mine is not among them */
 
 static _Atomic unsigned fenced_by_others; /* 1 + shared_forks() when this process was registered; 0 = never */
 
+/* With all its threads. */
+static bool is_bound_to_one_core(void)
+{
+	hwloc_bitmap_t cores = cache_machine() != NULL ? hwloc_bitmap_alloc() : NULL;
+	bool is_one = cores != NULL && hwloc_get_cpubind(cache_machine(), cores, HWLOC_CPUBIND_PROCESS) == 0 &&
+	              hwloc_bitmap_weight(cores) == 1;
+
+	hwloc_bitmap_free(cores);
+	return is_one;
+}
+
 /* Registers this process for the membarrier of other processes' sleepers, once, and again after a fork. */
 static bool register_process(void)
 {
-#ifdef BELL_NO_FENCES
-	return false;
-#else
 	unsigned now = shared_forks() + 1;
 
 	if (atomic_load_explicit(&fenced_by_others, memory_order_relaxed) == now)
 		return true;
-	if (syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) != 0 ||
+	if (NO_FENCES || !is_bound_to_one_core() ||
+	    syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) != 0 ||
 	    syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) != 0)
 		return false;
 	atomic_store_explicit(&fenced_by_others, now, memory_order_relaxed);
 	return true;
-#endif
 }
 
 static struct bell *make_mine(void)
@@ -229,7 +244,7 @@ void bell_leave_fences_to_ringers(struct bell *bell)
 
 static uint64_t sleepers_after_fence(struct bell_page *page)
 {
-#ifdef BELL_NO_FENCES
+#if NO_FENCES
 	return atomic_fetch_add(&page->sleepers, 0);
 #else
 	if (fences_others(page) && atomic_load_explicit(&fenced_by_others, memory_order_relaxed) == shared_forks() + 1)
@@ -294,7 +309,7 @@ uint32_t bell_arm(struct bell *bell, int64_t awaited)
 		if (now == 1)
 			now |= (uint64_t)awaited << AWAITED_SHIFT;
 	} while (!atomic_compare_exchange_weak(&page->sleepers, &old, now));
-#ifndef BELL_NO_FENCES
+#if !NO_FENCES
 	atomic_thread_fence(memory_order_seq_cst);
 	if (fences_others(page))
 		(void)syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0); /* cannot fail once registered */

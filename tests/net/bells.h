@@ -6,6 +6,7 @@
 #include "node/bell.h"
 #include "support.h"
 
+#include <sched.h>
 #include <stdatomic.h>
 #include <time.h>
 
@@ -20,6 +21,26 @@ static inline void await(struct bell *mine, _Atomic uint32_t *word, uint32_t val
 		else
 			bell_sleep(mine, seen, -1);
 	}
+}
+
+struct table { /* two players who take turns */
+	_Atomic uint32_t turns[2];
+	struct bell_address address[2];
+	_Atomic uint32_t here[2];
+	uint32_t rounds;
+};
+
+/* Each process announces its bell in shared memory, as through a bootstrap. */
+static inline struct bell *meet(struct table *table, int me)
+{
+	struct bell *theirs = NULL;
+
+	REQUIRE(bell_mine_address(&table->address[me]) == CHOIR_SUCCESS);
+	atomic_store(&table->here[me], 1);
+	while (atomic_load(&table->here[!me]) == 0)
+		sched_yield();
+	REQUIRE(bell_open(&table->address[!me], &theirs) == CHOIR_SUCCESS);
+	return theirs;
 }
 
 static inline int64_t now_us(void)

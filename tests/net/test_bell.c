@@ -7,13 +7,6 @@
 #include <pthread.h>
 #include <sched.h>
 
-struct table { /* two players who take turns */
-	_Atomic uint32_t turns[2];
-	struct bell_address address[2];
-	_Atomic uint32_t here[2];
-	uint32_t rounds;
-};
-
 static void play(struct table *table, int me, struct bell *mine, struct bell *theirs)
 {
 	for (uint32_t round = 1; round <= table->rounds; round++) {
@@ -41,19 +34,6 @@ static void threads_take_turns(void **state)
 	assert_int_equal(pthread_create(&thread, NULL, thread_player, &table), 0);
 	play(&table, 0, bell_mine(), bell_mine());
 	pthread_join(thread, NULL);
-}
-
-/* Each process announces its bell in shared memory, as through a bootstrap. */
-static struct bell *meet(struct table *table, int me)
-{
-	struct bell *theirs = NULL;
-
-	REQUIRE(bell_mine_address(&table->address[me]) == CHOIR_SUCCESS);
-	atomic_store(&table->here[me], 1);
-	while (atomic_load(&table->here[!me]) == 0)
-		sched_yield();
-	REQUIRE(bell_open(&table->address[!me], &theirs) == CHOIR_SUCCESS);
-	return theirs;
 }
 
 static void process_player(void *ctx)
@@ -219,14 +199,6 @@ static void many_sleepers_are_counted(void **state)
 		bell_disarm(bell_mine());
 }
 
-/* The last tests: for good. */
-static void ringers_fence_from_here_on(void **state)
-{
-	(void)state;
-	bell_leave_fences_to_ringers(bell_mine());
-	bell_leave_fences_to_ringers(bell_mine());
-}
-
 static void until_told(void *ctx)
 {
 	struct table *table = ctx;
@@ -316,10 +288,7 @@ int main(void)
 		cmocka_unit_test(a_bell_outlives_its_process),
 		cmocka_unit_test(addresses_are_checked),
 		cmocka_unit_test(a_child_has_its_own_bell),
-		cmocka_unit_test(ringers_fence_from_here_on),
 		cmocka_unit_test(many_sleepers_are_counted),
-		cmocka_unit_test(threads_take_turns),
-		cmocka_unit_test(processes_take_turns),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

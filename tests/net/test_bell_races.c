@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Rings and sleeps at the same moments, with the sleepers' membarrier and with the ringers' fences.  A lost wake-up
- * shows as a test that does not end: nobody here sleeps with a limit. */
+/* Rings and sleeps at the same moments, with ringers' fences and, between processes that are bound to a core each, with
+ * the sleepers' membarrier.  A lost wake-up shows as a test that does not end: nobody here sleeps with a limit. */
 #include "bells.h"
 
 #include <pthread.h>
@@ -31,37 +31,123 @@ static void start_together(struct duel *duel, int me, uint32_t round)
 		;
 }
 
-static void *duel_ringer(void *ctx)
+static void ring_each_round(struct duel *duel, struct bell *bell)
 {
-	struct duel *duel = ctx;
-
 	for (uint32_t round = 1; round <= atomic_load(&duel->last); round++) {
 		start_together(duel, 0, round);
 		for (int i = 0; i < COLD_LINES; i++)
 			atomic_store_explicit(&duel->cold[i].word, round, memory_order_relaxed);
 		atomic_store_explicit(&duel->work, round, memory_order_release);
-		bell_ring(bell_mine());
+		bell_ring(bell);
 	}
+}
+
+static void sleep_each_round(struct duel *duel)
+{
+	int64_t end = now_us() + CLOSE_US;
+
+	for (uint32_t round = 1; round <= atomic_load(&duel->last); round++) {
+		if (round % 64 == 0 && now_us() > end)
+			atomic_store(&duel->last, round);
+		for (int i = 0; i < COLD_LINES; i++)
+			atomic_store_explicit(&duel->cold[i].word, round, memory_order_relaxed);
+		start_together(duel, 1, round);
+		await(bell_mine(), &duel->work, round);
+	}
+}
+
+static void *duel_ringer(void *ctx)
+{
+	ring_each_round(ctx, bell_mine());
 	return NULL;
 }
 
-static void close_races(void **state)
+static void threads_race(void **state)
 {
-	struct duel duel = { { 0 }, 0, CLOSE_ROUNDS, { { 0 } } };
-	int64_t end = now_us() + CLOSE_US;
+	struct duel duel = { .last = CLOSE_ROUNDS };
 	pthread_t thread;
 
 	(void)state;
 	assert_int_equal(pthread_create(&thread, NULL, duel_ringer, &duel), 0);
-	for (uint32_t round = 1; round <= atomic_load(&duel.last); round++) {
-		if (round % 64 == 0 && now_us() > end)
-			atomic_store(&duel.last, round);
-		for (int i = 0; i < COLD_LINES; i++)
-			atomic_store_explicit(&duel.cold[i].word, round, memory_order_relaxed);
-		start_together(&duel, 1, round);
-		await(bell_mine(), &duel.work, round);
-	}
+	sleep_each_round(&duel);
 	pthread_join(thread, NULL);
+}
+
+struct bound {
+	struct duel duel;
+	struct table table;
+	bool ringers_fence;
+};
+
+/* The side-th core of those that this process may use; false if it may use fewer. */
+static bool bind_to_core(int side)
+{
+	cpu_set_t all, one;
+	int core = -1;
+
+	REQUIRE(sched_getaffinity(0, sizeof all, &all) == 0);
+	CPU_ZERO(&one);
+	while (side >= 0 && ++core < CPU_SETSIZE)
+		side -= CPU_ISSET(core, &all) != 0;
+	if (core == CPU_SETSIZE)
+		return false;
+	CPU_SET(core, &one);
+	return sched_setaffinity(0, sizeof one, &one) == 0;
+}
+
+static void bound_ringer(void *ctx)
+{
+	struct bound *bound = ctx;
+
+	REQUIRE(bind_to_core(0));
+	struct bell *theirs = meet(&bound->table, 0);
+	ring_each_round(&bound->duel, theirs);
+	bell_close(theirs);
+}
+
+static void bound_sleeper(void *ctx)
+{
+	struct bound *bound = ctx;
+
+	REQUIRE(bind_to_core(1));
+	struct bell *theirs = meet(&bound->table, 1);
+	if (bound->ringers_fence) {
+		bell_leave_fences_to_ringers(bell_mine());
+		bell_leave_fences_to_ringers(bell_mine()); /* says nothing */
+	}
+	sleep_each_round(&bound->duel);
+	bell_close(theirs);
+}
+
+/* In children, which have bells of their own. */
+static void bound_processes_race(bool ringers_fence)
+{
+	struct bound *bound = shared_zeroes(sizeof *bound);
+	cpu_set_t cores;
+
+	assert_int_equal(sched_getaffinity(0, sizeof cores, &cores), 0);
+	if (CPU_COUNT(&cores) < 2) {
+		print_message("skipped: this process may use one core only\n");
+		skip();
+	}
+	bound->duel.last = CLOSE_ROUNDS;
+	bound->ringers_fence = ringers_fence;
+	pid_t ringer = start_child(bound_ringer, bound), sleeper = start_child(bound_sleeper, bound);
+	end_child(ringer);
+	end_child(sleeper);
+	munmap(bound, sizeof *bound);
+}
+
+static void with_membarrier(void **state)
+{
+	(void)state;
+	bound_processes_race(false);
+}
+
+static void with_fences(void **state)
+{
+	(void)state;
+	bound_processes_race(true);
 }
 
 /* Each ringer waits until its work is taken, so that between two rings of one the sleeper sleeps and wakes often: a
@@ -119,21 +205,13 @@ static void slow_rings(void **state)
 		pthread_join(ringers[i].thread, NULL);
 }
 
-/* For good. */
-static void ringers_fence_from_here_on(void **state)
-{
-	(void)state;
-	bell_leave_fences_to_ringers(bell_mine());
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(slow_rings),
-		cmocka_unit_test(close_races),
-		cmocka_unit_test(ringers_fence_from_here_on),
-		cmocka_unit_test(slow_rings),
-		cmocka_unit_test(close_races),
+		cmocka_unit_test(threads_race),
+		cmocka_unit_test(with_membarrier),
+		cmocka_unit_test(with_fences),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
