@@ -78,11 +78,15 @@ void event_unref(struct event *event)
 	kept[kept_next++ % KEPT] = event;
 }
 
+struct ends ends;
+
 /* The host sees the end. */
 void event_show(struct event *event)
 {
 	struct callback *callback = event->callbacks;
 
+	ends.n++;
+	ends.last_ns = now_ns();
 	event->status = event->result;
 	event->callbacks = NULL;
 	if (event->queue != NULL && event->queue->last == event) {

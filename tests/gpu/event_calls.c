@@ -32,15 +32,18 @@ static cl_int CL_API_CALL wait_for(cl_uint n, const cl_event *list)
 }
 
 /* A waiting thread may look at a command once in 10 us, however long a busy machine takes for it.  What is more than
- * that since the flush counts; until then the command is not under way. */
+ * that counts, since the flush, before which the command is not under way, and since another event ended, which gives
+ * the thread something to do. */
 static void count_poll(struct event *event)
 {
 	int64_t flushed_ns = (int64_t)event->times[1];
+	int64_t since_ns = flushed_ns > ends.last_ns ? flushed_ns : ends.last_ns;
 
-	event->polls++;
+	event->polls = event->polls_ends == ends.n ? event->polls + 1 : 1;
+	event->polls_ends = ends.n;
 	if (event->queue == NULL || flushed_ns == 0)
 		return;
-	double polls = (double)event->polls - (double)(now_ns() - flushed_ns) / 10000;
+	double polls = (double)event->polls - (double)(now_ns() - since_ns) / 10000;
 	stats.most_polls = polls > stats.most_polls ? polls : stats.most_polls;
 	if (polls < options.polls || event->reported_polls)
 		return;

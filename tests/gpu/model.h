@@ -64,7 +64,7 @@ void trace_print(void);
 struct stats {
 	uint64_t commands, up_bytes, down_bytes, device_bytes, up_ns, down_ns;
 	struct crossings crossings;
-	double most_polls; /* of a command, less one in 10 us */
+	double most_polls; /* of a command while no other ended, less one in 10 us */
 };
 extern struct stats stats;
 
@@ -247,11 +247,15 @@ struct event {
 	cl_ulong times[4];
 	struct clock clock;
 	struct callback *callbacks;
-	uint64_t polls;
+	uint64_t polls, polls_ends; /* since another event ended; how many had then */
 	bool reported_polls, reported_unflushed;
 	struct event *next_late;
 	int64_t show_ns;
 };
+extern struct ends {
+	uint64_t n;
+	int64_t last_ns;
+} ends; /* that the host has seen */
 struct event *event_of(cl_event handle);
 struct event *event_create(struct context *context, struct queue *queue, cl_command_type type);
 void event_retain(struct event *event);

@@ -281,7 +281,17 @@ static void never_flushed(struct session *s, bool fault)
 	OK(clReleaseMemObject(mem));
 }
 
-/* Looks as often as it can, or rests between two looks. */
+static void end_another(struct session *s)
+{
+	cl_int rc;
+	cl_event event = clCreateUserEvent(s->context, &rc);
+
+	OK(rc);
+	OK(clSetUserEventStatus(event, CL_COMPLETE));
+	OK(clReleaseEvent(event));
+}
+
+/* Looks as often as it can; or so, but other events end meanwhile, and then rests between two looks. */
 static void polls(struct session *s, bool fault)
 {
 	cl_mem mem = session_buffer(s, CL_MEM_READ_WRITE, BYTES);
@@ -290,6 +300,11 @@ static void polls(struct session *s, bool fault)
 
 	OK(clEnqueueReadBuffer(s->queues[0], mem, CL_FALSE, 0, BYTES, host, 0, NULL, &event));
 	OK(clFlush(s->queues[0]));
+	for (int i = 0; !fault && i < 6; i++) {
+		for (int look = 0; look < 1500; look++)
+			OK(clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL));
+		end_another(s);
+	}
 	while (fault && state != CL_COMPLETE)
 		OK(clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL));
 	planted_look(event, CL_COMPLETE);
