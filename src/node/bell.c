@@ -94,18 +94,14 @@ static bool is_bound_to_one_core(void)
 	return is_one;
 }
 
-/* Registers this process for the membarrier of other processes' sleepers, once, and again after a fork. */
+/* Registers this process, a forked one again, for the membarrier of other processes' sleepers. */
 static bool register_process(void)
 {
-	unsigned now = shared_forks() + 1;
-
-	if (atomic_load_explicit(&fenced_by_others, memory_order_relaxed) == now)
-		return true;
 	if (NO_FENCES || !is_bound_to_one_core() ||
 	    syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) != 0 ||
 	    syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) != 0)
 		return false;
-	atomic_store_explicit(&fenced_by_others, now, memory_order_relaxed);
+	atomic_store_explicit(&fenced_by_others, shared_forks() + 1, memory_order_relaxed);
 	return true;
 }
 
@@ -171,7 +167,6 @@ static choir_status open_new(const struct bell_address *address, struct bell **o
 		return st;
 	}
 	bell->page = bell->map.base;
-	register_process();
 	bell->watch = peer_watch_open(address->process);
 	bell->process = address->process;
 	bell->refs = 1;
