@@ -2,6 +2,7 @@
 /* Groups by a rule: their arithmetic, their text, and the split by one. */
 #include "api/split.h"
 
+#include "base/ascii.h"
 #include "base/config.h"
 #include "base/plural.h"
 
@@ -10,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 static const char *const type_names[] = {
 	[CHOIR_COMM_GROUP_ALL] = "all",
@@ -173,16 +173,16 @@ choir_status choir_comm_group_parse(const char *text, choir_comm_group *out)
 		return error_set(CHOIR_ARGUMENT, "%s: null argument", call);
 	if (!next_word(&text, word, sizeof word))
 		return error_set(CHOIR_ARGUMENT, "%s: an empty text; \"consecutive, size=4\" is a group", call);
-	while (type < N_TYPES && strcasecmp(word, type_names[type]) != 0)
+	while (type < N_TYPES && !ascii_equal(word, type_names[type]))
 		type++;
 	if (type == N_TYPES)
 		return error_set(CHOIR_ARGUMENT, "%s: no type of group is called '%s'; the nearest is '%s'", call, word,
 		                 config_nearest(word, type_name, N_TYPES));
 	read.type = (choir_comm_group_type)type;
 	while (next_word(&text, word, sizeof word)) {
-		if (strncasecmp(word, "size=", 5) == 0)
+		if (ascii_begins(word, "size="))
 			TRY(read_number(call, word, &read.size));
-		else if (strncasecmp(word, "stride=", 7) == 0)
+		else if (ascii_begins(word, "stride="))
 			TRY(read_number(call, word, &read.stride));
 		else
 			return error_set(CHOIR_ARGUMENT, "%s: '%s': size=NUMBER or stride=NUMBER was expected", call,

@@ -2,6 +2,7 @@
 #include "api/options.h"
 
 #include "algo/pattern_order.h"
+#include "base/ascii.h"
 #include "base/log.h"
 
 #include <ctype.h>
@@ -9,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <xxhash.h>
 
 enum { LEAST_CHUNK = 4096, MOST_PER_TILE = 64000 };
@@ -80,7 +80,7 @@ static choir_status read_choice(const char *call, const char *const texts[2], co
 	while (i < n && strcmp(choices[i].value, value) != 0)
 		i++;
 	for (size_t j = 0; i == n && j < n; j++)
-		if (strcasecmp(choices[j].value, value) == 0)
+		if (ascii_equal(choices[j].value, value))
 			i = j;
 	for (size_t j = 0; i == n && j < n; j++)
 		if (choices[j].deprecated == NULL || choices == old_ways)

@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/ascii.h"
 #include "base/user_op.h"
 
 #include <stdbool.h>
 #include <stdio.h>
-#include <strings.h>
 
 #define TEXT_OF(x) #x
 #define TEXT(x)    TEXT_OF(x)
 
 static const char *const status_texts[] = {
-#define STATUS(name, number, text) [number] = #name,
+#define CHOIR_STATUS(name, number, text) [number] = #name,
 #include <choir/status.def>
-#undef STATUS
+#undef CHOIR_STATUS
 };
 
 static const struct {
 	const char *text;
 	size_t bytes;
 } dtypes[] = {
-#define DTYPE(name, number, text, bytes, kind) [number] = { text, bytes },
+#define CHOIR_DTYPE(name, number, text, bytes, kind) [number] = { text, bytes },
 #include <choir/dtype.def>
-#undef DTYPE
+#undef CHOIR_DTYPE
 };
 
 static const char *const op_texts[] = {
-#define OP(name, number, text, about) [number] = text,
+#define CHOIR_OP(name, number, text, about) [number] = text,
 #include <choir/op.def>
-#undef OP
+#undef CHOIR_OP
 };
 
 /* Other spellings of operators: GCL's, and MPI's and NCCL's without what stands before them. */
@@ -113,14 +113,14 @@ static const char *bare(const char *text)
 	static const char *const prefixes[] = { "mpi_", "mpi.", "nccl" };
 
 	for (size_t i = 0; i < COUNT(prefixes); i++)
-		if (strncasecmp(text, prefixes[i], 4) == 0)
+		if (ascii_begins(text, prefixes[i]))
 			return text + 4;
 	return text;
 }
 
 static bool is_called(const char *text, const char *name)
 {
-	return strcasecmp(text, name) == 0 || strcasecmp(bare(text), name) == 0;
+	return ascii_equal(text, name) || ascii_equal(bare(text), name);
 }
 
 const char *choir_version(void)

@@ -2,9 +2,9 @@
 /* Chooses the device of a rank for choir_device_create_default. */
 #include "dev/dev.h"
 
+#include "base/ascii.h"
 #include "base/plural.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,15 +12,9 @@
 /* Without regard to case, as strcasestr does, which is an extension. */
 static bool text_contains(const char *text, const char *part)
 {
-	for (; *text != '\0'; text++) {
-		size_t i = 0;
-
-		while (part[i] != '\0' && tolower((unsigned char)text[i]) == tolower((unsigned char)part[i]))
-			i++;
-		if (part[i] == '\0')
-			return true;
-	}
-	return false;
+	while (*text != '\0' && !ascii_begins(text, part))
+		text++;
+	return *text != '\0';
 }
 
 struct candidates {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "dev/device_impl.h"
 
+#include "base/ascii.h"
 #include "base/fork.h"
 #include "base/struct_size.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 static const char *const class_names[] = { "auto", "direct", "map", "stage" };
 static const char *const reduce_names[] = { "auto", "host", "kernel" };
@@ -27,7 +27,7 @@ static choir_status choice_from_environment(const char *variable, const char *co
 	if (text == NULL || text[0] == '\0')
 		return CHOIR_SUCCESS;
 	for (size_t i = 0; i < n; i++)
-		if (strcasecmp(text, names[i]) == 0) {
+		if (ascii_equal(text, names[i])) {
 			*out = (int)i;
 			return CHOIR_SUCCESS;
 		}

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "topk/algorithm.h"
 
+#include "base/ascii.h"
+
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 const struct topk_algorithm topk_algorithms[] = {
 	{ .name = "dense", .aliases = { "dense_allreduce" }, .start = topk_dense_start },
@@ -70,10 +71,10 @@ const size_t n_topk_algorithms = sizeof topk_algorithms / sizeof *topk_algorithm
 
 static bool has_name(const struct topk_algorithm *algorithm, const char *name)
 {
-	if (strcasecmp(algorithm->name, name) == 0)
+	if (ascii_equal(algorithm->name, name))
 		return true;
 	for (size_t i = 0; i < sizeof algorithm->aliases / sizeof *algorithm->aliases; i++)
-		if (algorithm->aliases[i] != NULL && strcasecmp(algorithm->aliases[i], name) == 0)
+		if (algorithm->aliases[i] != NULL && ascii_equal(algorithm->aliases[i], name))
 			return true;
 	return false;
 }
