@@ -121,7 +121,9 @@ CHOIR_API choir_status choir_mem_free_local(int n_local, choir_comm *const *comm
 /* choir_mem_register: makes the caller's memory symmetric, without copying it.  The memory must lie in a shared mapping
  * of a file that this process can open again: in /dev/shm, a file, or a memfd where the kernel allows it.  Private
  * memory is UNSUPPORTED, on all ranks, and nothing has changed then.  Collective and blocking; the same size on all
- * ranks.  Ranks that are threads of one process can access all memory of each other and need not register it.
+ * ranks.  Pages of it that were never written get their memory or their place on the disk now; NO_MEMORY where there
+ * is none, since a later access would end the process.  Ranks that are threads of one process can access all memory of
+ * each other and need not register it.
  * The driver of a device with memory of its own is told of it, as by choir_mem_alloc.
  * choir_mem_deregister: call it before the memory is unmapped.  Collective and blocking; no call that uses the memory
  * may be unfinished. */

@@ -3,9 +3,9 @@
 
 #include "exec/event.h"
 #include "base/fork.h"
+#include "base/thread_start.h"
 #include "node/bell.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,11 +29,8 @@ static void *make(void *arg)
 
 static choir_status start_thread(const char *name, struct under_way *call)
 {
-	pthread_t thread;
-
-	if (pthread_create(&thread, NULL, make, call) != 0)
+	if (thread_start_detached(make, call) != 0)
 		return error_set(CHOIR_NO_MEMORY, "%s: no thread for it", name);
-	pthread_detach(thread);
 	return CHOIR_SUCCESS;
 }
 

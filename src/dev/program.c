@@ -274,7 +274,7 @@ static choir_status start_build(choir_device *device, struct program *program, i
 	if (job == NULL)
 		return error_no_memory("a build", sizeof *job);
 	*job = (struct build_job){ device, program, text_owner(program->options), until_ns };
-	rc = thread_start(build_program, job);
+	rc = thread_start_detached(build_program, job);
 	if (rc != 0) {
 		user_op_release(job->op);
 		free(job);
@@ -302,6 +302,9 @@ static choir_status find_or_start(choir_device *device, const char *source, cons
 			program_free(program);
 			return st;
 		}
+	} else if (program->state == PROGRAM_FAILED && program->status == CHOIR_NO_MEMORY) {
+		TRY(start_build(device, program, until_ns)); /* there may be some now */
+		program->state = PROGRAM_BUILDING;
 	}
 	*out_p = program;
 	return CHOIR_SUCCESS;
@@ -335,14 +338,14 @@ static choir_status program_get(choir_device *device, const char *source, const 
 	if (st == CHOIR_SUCCESS && program->state == PROGRAM_BUILDING)
 		wait_until_built(cache, program, until);
 	ended = st == CHOIR_SUCCESS && program->state != PROGRAM_BUILDING;
+	if (ended && program->status != CHOIR_SUCCESS)
+		st = error_set(program->status, "%s", program->error);
 	pthread_mutex_unlock(&cache->lock);
 	TRY(st);
 	if (!ended)
 		return error_set(CHOIR_TIMEOUT,
 		                 "%s (%s): the deadline passed while the OpenCL compiler was building it", source,
 		                 options);
-	if (program->status != CHOIR_SUCCESS)
-		return error_set(program->status, "%s", program->error);
 	*out_p = program;
 	return CHOIR_SUCCESS;
 }

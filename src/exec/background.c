@@ -2,6 +2,7 @@
 #include "exec/background.h"
 
 #include "base/fork.h"
+#include "base/thread_start.h"
 #include "exec/comm_list.h"
 
 static struct {
@@ -40,7 +41,7 @@ static choir_status start(void (*loop)(unsigned life))
 	if (background.started || comm_list_first() == NULL)
 		return CHOIR_SUCCESS;
 	background.loop = loop;
-	background.started = pthread_create(&background.thread, NULL, run_loop, life) == 0;
+	background.started = thread_start(&background.thread, run_loop, life) == 0;
 	return background.started
 	           ? CHOIR_SUCCESS
 	           : error_set(CHOIR_NO_MEMORY, "no background thread: calls progress only while somebody waits");

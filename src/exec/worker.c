@@ -2,8 +2,8 @@
 #include "exec/worker.h"
 
 #include "base/fork.h"
+#include "base/thread_start.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 struct job {
@@ -59,7 +59,7 @@ static void *do_jobs(void *worker)
 static bool is_there(struct worker *worker)
 {
 	if (!worker->started && !worker->ends)
-		worker->started = pthread_create(&worker->thread, NULL, do_jobs, worker) == 0;
+		worker->started = thread_start(&worker->thread, do_jobs, worker) == 0;
 	return worker->started && !worker->ends;
 }
 

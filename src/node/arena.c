@@ -193,7 +193,7 @@ static choir_status open_new(const struct arena_address *address, struct arena *
 		return st;
 	}
 	arena->head = arena->map.base;
-	if (arena->map.bytes != bytes || arena->head->ranks != arena->ranks || arena->head->lanes != arena->lanes ||
+	if (arena->head->ranks != arena->ranks || arena->head->lanes != arena->lanes ||
 	    arena->head->slot_bytes != arena->slot_bytes) {
 		shared_drop(&arena->map);
 		free(arena);

@@ -6,6 +6,7 @@
 #include "node/arena.h"
 #include "node/porter.h"
 #include "node/process_id.h"
+#include "node/shared.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -14,15 +15,16 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
+
+enum { MAPPED_PATH_BYTES = 4096 };
 
 /* A line of /proc/self/maps. */
 struct mapping {
 	uint64_t start, end, offset, inode;
 	unsigned major, minor;
 	bool shared, writable;
-	char path[256];
+	char path[MAPPED_PATH_BYTES];
 };
 
 static bool read_mapping(const char *line, struct mapping *m)
@@ -30,7 +32,7 @@ static bool read_mapping(const char *line, struct mapping *m)
 	char flags[5] = "";
 
 	*m = (struct mapping){ 0 };
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %255[^\n]", &m->start, &m->end,
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %4095[^\n]", &m->start, &m->end,
 	           flags, &m->offset, &m->major, &m->minor, &m->inode, m->path) < 7)
 		return false;
 	m->writable = flags[1] == 'w';
@@ -41,16 +43,16 @@ static bool read_mapping(const char *line, struct mapping *m)
 /* *found: the mapping that contains address; its end is 0 if there is none. */
 static void find_mapping(uint64_t address, struct mapping *found)
 {
-	char line[512];
+	char line[MAPPED_PATH_BYTES + 128];
 	FILE *maps = fopen("/proc/self/maps", "re");
-	struct mapping m;
+	bool there = false;
 
-	*found = (struct mapping){ 0 };
-	while (maps != NULL && fgets(line, sizeof line, maps) != NULL)
-		if (read_mapping(line, &m) && m.start <= address && address < m.end)
-			*found = m;
+	while (maps != NULL && !there && fgets(line, sizeof line, maps) != NULL)
+		there = read_mapping(line, found) && found->start <= address && address < found->end;
 	if (maps != NULL)
 		fclose(maps);
+	if (!there)
+		*found = (struct mapping){ 0 };
 }
 
 static bool is_file(int fd, uint64_t device, uint64_t inode)
@@ -60,29 +62,61 @@ static bool is_file(int fd, uint64_t device, uint64_t inode)
 	return fd >= 0 && fstat(fd, &stat) == 0 && (uint64_t)stat.st_dev == device && (uint64_t)stat.st_ino == inode;
 }
 
+/* Is that the file behind the mapping?  Its own numbers may be others than the maps show (btrfs, overlayfs), so a page
+ * of it is mapped, and its line compared. */
+static bool is_behind(int fd, const struct mapping *m)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct mapping found;
+	void *base = fd >= 0 ? mmap(NULL, page, PROT_READ, MAP_SHARED, fd, (off_t)m->offset) : MAP_FAILED;
+
+	if (base == MAP_FAILED)
+		return false;
+	find_mapping((uintptr_t)base, &found);
+	munmap(base, page);
+	return found.major == m->major && found.minor == m->minor && found.inode == m->inode;
+}
+
 /* Opens the file by its name if that still leads to it, else through /proc/self/map_files, which needs privileges. */
-static int open_file(const struct mapping *m, uint64_t device)
+static int open_file(const struct mapping *m)
 {
 	char path[64];
 	int fd = open(m->path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
 
-	if (is_file(fd, device, m->inode))
+	if (is_behind(fd, m))
 		return fd;
 	if (fd >= 0)
 		close(fd);
 	snprintf(path, sizeof path, "/proc/self/map_files/%" PRIx64 "-%" PRIx64, m->start, m->end);
 	fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
-	if (fd >= 0 && !is_file(fd, device, m->inode)) {
+	if (fd >= 0 && !is_behind(fd, m)) {
 		close(fd);
 		fd = -1;
 	}
 	return fd;
 }
 
+/* An access to a page that the file lacks, or that its file system has no room for, would end the process by SIGBUS. */
+static choir_status make_room(int fd, const void *ptr, const struct borrow_address *address, const struct stat *file)
+{
+	if ((uint64_t)file->st_size < address->offset + address->bytes)
+		return error_set(CHOIR_UNSUPPORTED,
+		                 "%p, %" PRIu64 " byte%s: the file behind it ends before, at byte %" PRIu64, ptr,
+		                 address->bytes, plural(address->bytes), (uint64_t)file->st_size);
+	if (!shared_reserve(fd, (off_t)address->offset, (off_t)address->bytes))
+		return error_set(CHOIR_NO_MEMORY,
+		                 "%p, %" PRIu64 " byte%s: the file system behind it has no room for them: %m", ptr,
+		                 address->bytes, plural(address->bytes));
+	return CHOIR_SUCCESS;
+}
+
 choir_status borrow_begin(const void *ptr, uint64_t bytes, struct borrow_address *out)
 {
-	uint64_t at = (uintptr_t)ptr, device;
+	uint64_t at = (uintptr_t)ptr;
+	struct borrow_address address;
 	struct mapping m;
+	struct stat file;
+	choir_status st;
 	int fd;
 
 	find_mapping(at, &m);
@@ -94,19 +128,23 @@ choir_status borrow_begin(const void *ptr, uint64_t bytes, struct borrow_address
 		                 "%p, %" PRIu64
 		                 " byte%s: private or read-only memory, which other processes cannot map",
 		                 ptr, bytes, plural(bytes));
-	device = makedev(m.major, m.minor);
-	fd = open_file(&m, device);
-	if (fd < 0)
+	fd = open_file(&m);
+	if (fd < 0 || fstat(fd, &file) != 0)
 		return error_set(CHOIR_UNSUPPORTED,
 		                 "%p, %" PRIu64 " byte%s: the file behind it (%s) cannot be opened again", ptr, bytes,
 		                 plural(bytes), m.path);
-	*out = (struct borrow_address){ .process = process_id(),
-		                        .device = device,
-		                        .inode = m.inode,
-		                        .offset = m.offset + (at - m.start),
-		                        .bytes = bytes,
-		                        .fd = fd };
-	return CHOIR_SUCCESS;
+	address = (struct borrow_address){ .process = process_id(),
+		                           .device = file.st_dev,
+		                           .inode = file.st_ino,
+		                           .offset = m.offset + (at - m.start),
+		                           .bytes = bytes,
+		                           .fd = fd };
+	st = make_room(fd, ptr, &address, &file);
+	if (st != CHOIR_SUCCESS)
+		close(fd);
+	else
+		*out = address;
+	return st;
 }
 
 void borrow_end(const struct borrow_address *address)

@@ -16,7 +16,8 @@ struct borrow_address {
 };
 
 /* borrow_begin: opens the file behind [ptr, ptr + bytes).  UNSUPPORTED, with a sentence, unless the range lies in one
- * shared, writable mapping of a file that this process can open again.  borrow_end: closes it; {0} is silent. */
+ * shared, writable mapping of a file that this process can open again.  NO_MEMORY where the file's system has no room
+ * for pages of it that were never written.  borrow_end: closes it; {0} is silent. */
 choir_status borrow_begin(const void *ptr, uint64_t bytes, struct borrow_address *out);
 void borrow_end(const struct borrow_address *address);
 

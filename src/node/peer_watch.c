@@ -3,7 +3,9 @@
  * same number. */
 #include "node/arena.h"
 
+#include "base/arithmetic.h"
 #include "base/error.h"
+#include "base/wait.h"
 #include "node/porter.h"
 #include "node/process_id.h"
 
@@ -35,10 +37,14 @@ int peer_watch_open(int64_t process)
 static bool dies_within(int watch, int ms)
 {
 	struct pollfd poll_fd = { .fd = watch, .events = POLLIN };
+	int64_t now = wait_now_ns(), end = wait_end_after(now, ms);
+	int rc;
 
 	if (watch < 0)
 		return watch == PEER_WATCH_GONE;
-	return poll(&poll_fd, 1, ms) == 1 && (poll_fd.revents & POLLIN) != 0;
+	while ((rc = poll(&poll_fd, 1, (int)((end - now) / 1000000))) < 0 && errno == EINTR && now < end)
+		now = min_i64(wait_now_ns(), end);
+	return rc == 1 && (poll_fd.revents & POLLIN) != 0;
 }
 
 bool peer_watch_dead(int watch)

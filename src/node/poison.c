@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Note [poison].  Each writer takes a note of its own, fills it, and tries to make it the winner by one
  * compare-and-swap with release order.  So the winner's text is complete and does not change, and a writer that dies
- * half way delays no other.  A writer that finds all notes taken does nothing: another writer will win. */
+ * half way delays no other.  A writer that finds all notes taken does nothing: another writer will win, unless all
+ * of them died first. */
 #include "node/poison.h"
 
 #include <stdio.h>

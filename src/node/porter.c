@@ -180,7 +180,7 @@ static choir_status start_thread(int socket, uint64_t secret)
 	if (porter == NULL)
 		return error_no_memory("a porter", sizeof *porter);
 	*porter = (struct porter){ .socket = socket, .secret = secret };
-	rc = thread_start(answer_all, porter);
+	rc = thread_start_detached(answer_all, porter);
 	if (rc == 0)
 		return CHOIR_SUCCESS;
 	free(porter);

@@ -23,9 +23,11 @@
 /* Note [shared memory that never signals].  The first access to a page of a sparse file raises SIGBUS if there is no
  * memory for it.  So fallocate allocates every page before it is used, and the file is sealed against shrinking before
  * a peer can open it.  fallocate itself can end the process, by SIGXFSZ beyond RLIMIT_FSIZE and by the out-of-memory
- * killer beyond the memory of the machine or a control group; both are checked before.  It is called in portions, since
- * it restarts after each signal and a profiler's timer could keep it busy for ever. */
-#define ALLOCATE_BYTES ((off_t)64 << 20)
+ * killer beyond the memory of the machine or a control group; both are checked before.  It is called in portions,
+ * and in smaller ones after a signal: Linux before 6.10 gives up at a signal what a call has allocated, so a profiler's
+ * timer would keep a long one from ever ending. */
+#define MOST_PORTION_BYTES  ((off_t)64 << 20)
+#define LEAST_PORTION_BYTES ((off_t)64 << 10)
 
 const char *shared_root = "";
 static pthread_mutex_t lists_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -119,21 +121,41 @@ static choir_status check_file_size(const char *what, uint64_t bytes)
 	return CHOIR_SUCCESS;
 }
 
+/* One portion from *at on; true also where a signal came instead. */
+static bool allocate_portion(int fd, int mode, off_t *at, off_t end, off_t *portion)
+{
+	off_t bytes = end - *at < *portion ? end - *at : *portion;
+
+	if (fallocate(fd, mode, *at, bytes) == 0) {
+		*at += bytes;
+		*portion = *portion < MOST_PORTION_BYTES ? *portion * 2 : *portion;
+		return true;
+	}
+	*portion = *portion > LEAST_PORTION_BYTES ? *portion / 2 : *portion;
+	return errno == EINTR;
+}
+
 static choir_status allocate(const char *what, int fd, off_t at, off_t end)
 {
-	off_t bytes = end - at;
+	off_t bytes = end - at, portion = MOST_PORTION_BYTES;
 
 	while (at < end) {
-		off_t part = end - at < ALLOCATE_BYTES ? end - at : ALLOCATE_BYTES;
-
 		/* checked for each portion: other processes allocate memory meanwhile */
 		TRY(check_available(what, (uint64_t)(end - at)));
-		if (fallocate(fd, 0, at, part) == 0)
-			at += part;
-		else if (errno != EINTR)
+		if (!allocate_portion(fd, 0, &at, end, &portion))
 			return error_set(CHOIR_NO_MEMORY, "no memory for %s (%lld bytes): %m", what, (long long)bytes);
 	}
 	return CHOIR_SUCCESS;
+}
+
+bool shared_reserve(int fd, off_t at, off_t bytes)
+{
+	off_t end = at + bytes, portion = MOST_PORTION_BYTES;
+
+	while (at < end)
+		if (!allocate_portion(fd, FALLOC_FL_KEEP_SIZE, &at, end, &portion))
+			return errno == EOPNOTSUPP;
+	return true;
 }
 
 static choir_status fill_file(const char *what, int fd, off_t bytes, off_t first)
@@ -151,7 +173,8 @@ static choir_status map_file(const char *what, int fd, uint64_t bytes, struct sh
 	void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
 	if (base == MAP_FAILED)
-		return error_no_memory(what, bytes);
+		return error_set(CHOIR_NO_MEMORY, "no memory for %s (%llu bytes): mmap: %m", what,
+		                 (unsigned long long)bytes);
 	*out = (struct shared_map){ .base = base, .bytes = bytes, .fd = -1 };
 	return CHOIR_SUCCESS;
 }
@@ -161,7 +184,8 @@ static choir_status map_file(const char *what, int fd, uint64_t bytes, struct sh
 static choir_status populate(const char *what, int fd, const struct shared_map *map, uint64_t first)
 {
 	if (mmap(map->base, first, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, 0) == MAP_FAILED)
-		return error_no_memory(what, first);
+		return error_set(CHOIR_NO_MEMORY, "no memory for %s (%llu bytes): mmap: %m", what,
+		                 (unsigned long long)first);
 	return CHOIR_SUCCESS;
 }
 
@@ -172,6 +196,18 @@ static choir_status draw_nonce(uint64_t *out)
 			return error_errno(CHOIR_NO_MEMORY, "getrandom");
 	while (*out == 0);
 	return CHOIR_SUCCESS;
+}
+
+/* Never as 0, 1 or 2, where a program that has closed them may still write. */
+static int create_file(const char *what)
+{
+	int fd = memfd_create(what, MFD_CLOEXEC | MFD_ALLOW_SEALING), low = fd;
+
+	if (low < 0 || low > STDERR_FILENO)
+		return fd;
+	fd = fcntl(low, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	close(low);
+	return fd;
 }
 
 choir_status shared_make(const char *what, uint64_t bytes, struct shared_map *out)
@@ -192,7 +228,7 @@ choir_status shared_make_growing(const char *what, uint64_t bytes, uint64_t firs
 	first = round_up(first, page);
 	TRY(check_file_size(what, bytes));
 	TRY(draw_nonce(&nonce));
-	fd = memfd_create(what, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	fd = create_file(what);
 	if (fd < 0)
 		return error_errno(CHOIR_NO_MEMORY, "memfd_create");
 	st = fill_file(what, fd, (off_t)bytes, (off_t)first);

@@ -5,7 +5,9 @@
 #define NODE_SHARED_H
 
 #include <choir/types.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define SHARED_MAGIC 0x31646572616863ull /* "chared1" */
 
@@ -40,6 +42,10 @@ choir_status shared_fill(const struct shared_map *map, const char *what, uint64_
 /* shared_map_ahead: maps bytes that are allocated, so that this process's first reads take no page faults.  May fail
  * silently: then they take them. */
 void shared_map_ahead(const struct shared_map *map, uint64_t off, uint64_t bytes);
+
+/* shared_reserve: allocates that part of a file, of whatever kind, or finds that its file system does not.  False, with
+ * errno: there is no room. */
+bool shared_reserve(int fd, off_t at, off_t bytes);
 
 /* shared_root: prefix of the paths that memory_left reads; tests set it. */
 extern const char *shared_root;

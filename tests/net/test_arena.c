@@ -9,6 +9,18 @@
 
 enum { RANKS = 3, LANES = 4, SLOT_BYTES = 8192 };
 
+/* In the environment: the bytes of a page, as other machines have them. */
+#define PAGE "CHOIR_TEST_PAGE"
+
+long __real_sysconf(int name);
+long __wrap_sysconf(int name);
+long __wrap_sysconf(int name)
+{
+	const char *page = getenv(PAGE);
+
+	return name == _SC_PAGESIZE && page != NULL ? atol(page) : __real_sysconf(name);
+}
+
 static struct arena *create(void)
 {
 	struct arena *arena = NULL;
@@ -142,6 +154,15 @@ static void another_program_opens_it(void **state)
 	assert_int_equal(arena_poisoned(arena, text, sizeof text), CHOIR_MISMATCH);
 	assert_string_equal(text, "from the other program");
 	arena_release(arena);
+}
+
+static void with_pages_of_any_size(void **state)
+{
+	setenv(PAGE, "16384", 1);
+	another_program_opens_it(state);
+	setenv(PAGE, "65536", 1);
+	another_program_opens_it(state);
+	unsetenv(PAGE);
 }
 
 static void open_in_child(void *ctx)
@@ -363,6 +384,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(steps_come_in_order),
 		cmocka_unit_test(opening_here_gives_the_same_mapping),
 		cmocka_unit_test(another_program_opens_it),
+		cmocka_unit_test(with_pages_of_any_size),
 		cmocka_unit_test(a_child_opens_it),
 		cmocka_unit_test(addresses_are_checked),
 		cmocka_unit_test(what_cannot_be_had_is_no_memory),

@@ -6,9 +6,21 @@
 #include "base/error.h"
 
 #include "support.h"
+#include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 
 enum { BYTES = 5 * 4096 };
+
+static int refusal; /* of fallocate; 0 = none */
+
+int __real_fallocate(int fd, int mode, off_t at, off_t bytes);
+int __wrap_fallocate(int fd, int mode, off_t at, off_t bytes);
+int __wrap_fallocate(int fd, int mode, off_t at, off_t bytes)
+{
+	errno = refusal;
+	return refusal != 0 ? -1 : __real_fallocate(fd, mode, at, bytes);
+}
 
 /* A shared mapping of a file under /dev/shm that is gone again, or not. */
 static unsigned char *shared_memory(bool keep_name, char name[64])
@@ -107,12 +119,72 @@ static void test_other_file(void **state)
 	munmap(memory, BYTES);
 }
 
+/* Pages that were never written have their memory from then on: in a file system that is full by then an access would
+ * end the process. */
+static void test_room(void **state)
+{
+	char name[64];
+	unsigned char *memory = shared_memory(true, name);
+	struct borrow_address address = { 0 };
+	struct stat file;
+
+	(void)state;
+	refusal = ENOSPC;
+	assert_int_equal(borrow_begin(memory, BYTES, &address), CHOIR_NO_MEMORY);
+	assert_non_null(strstr(error_text(), "no room"));
+	assert_int_equal(address.bytes, 0);
+	refusal = EOPNOTSUPP; /* of a file system that cannot say it */
+	assert_int_equal(borrow_begin(memory, BYTES, &address), CHOIR_SUCCESS);
+	borrow_end(&address);
+	refusal = 0;
+	assert_int_equal(borrow_begin(memory + 4096, BYTES - 2 * 4096, &address), CHOIR_SUCCESS);
+	assert_int_equal(fstat(address.fd, &file), 0);
+	assert_int_equal(file.st_size, BYTES);
+	assert_int_equal(file.st_blocks * 512, BYTES - 2 * 4096);
+	assert_int_equal(ftruncate(address.fd, BYTES - 4096), 0);
+	borrow_end(&address);
+	refused(memory, BYTES, "ends before, at byte 16384");
+	shm_unlink(name);
+	munmap(memory, BYTES);
+}
+
+/* Folders until the path has more than 400 bytes. */
+static void test_long_path(void **state)
+{
+	char path[1024] = "/dev/shm", folder[96];
+	struct borrow_address address;
+	unsigned char *memory;
+	size_t n[8] = { 0 };
+	int fd;
+
+	(void)state;
+	for (int i = 0; i < 8; i++) {
+		n[i] = strlen(path);
+		snprintf(folder, sizeof folder, "/choir-borrow-%ld-%040d", (long)getpid(), i);
+		strcat(path, folder);
+		assert_int_equal(i < 7 ? mkdir(path, 0700) : 0, 0);
+	}
+	fd = open(path, O_CREAT | O_EXCL | O_RDWR, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, BYTES), 0);
+	memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(memory, MAP_FAILED);
+	close(fd);
+	assert_int_equal(borrow_begin(memory, BYTES, &address), CHOIR_SUCCESS);
+	borrow_end(&address);
+	munmap(memory, BYTES);
+	assert_int_equal(unlink(path), 0);
+	for (int i = 7; i > 0; i--) {
+		path[n[i]] = '\0';
+		assert_int_equal(rmdir(path), 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_same_bytes),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_other_file),
+		cmocka_unit_test(test_same_bytes), cmocka_unit_test(test_refused),   cmocka_unit_test(test_other_file),
+		cmocka_unit_test(test_room),       cmocka_unit_test(test_long_path),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,6 +11,9 @@
 #include <cmocka.h>
 
 #include <choir/choir.h>
+#include <dirent.h>
+#include <signal.h>
+#include <unistd.h>
 
 enum { N = 3, COUNT = 5000 };
 
@@ -65,6 +68,31 @@ static void test_description(void **state)
 	free(text);
 	OK(choir_comm_warm(comms[0], CHOIR_F32, CHOIR_OP_SUM));
 	FAILS(choir_comm_warm(comms[0], CHOIR_F32, CHOIR_OP_BAND), CHOIR_UNSUPPORTED, "band");
+}
+
+static void add(void *ctx, void *acc, const void *src, size_t count, choir_dtype dtype)
+{
+	(void)dtype, (void)ctx;
+	for (size_t i = 0; i < count; i++)
+		((int32_t *)acc)[i] += ((const int32_t *)src)[i];
+}
+
+/* An operator of both forms needs its text for kernels alone, and one of a text alone cannot be warmed here. */
+static void test_warm_operators(void **state)
+{
+	choir_op_config config = CHOIR_OP_CONFIG_INIT;
+	choir_op op;
+
+	(void)state;
+	config.name = "own";
+	config.fold_text = "a + b";
+	OK(choir_op_create(&config, &op));
+	FAILS(choir_comm_warm(comms[0], CHOIR_I32, op), CHOIR_UNSUPPORTED, "no fold function");
+	OK(choir_op_destroy(op));
+	config.fold = add;
+	OK(choir_op_create(&config, &op));
+	OK(choir_comm_warm(comms[0], CHOIR_I32, op));
+	OK(choir_op_destroy(op));
 }
 
 static void test_dense(void **state)
@@ -193,11 +221,47 @@ static void test_no_driver(void **state)
 	assert_int_equal(opened, 0);
 }
 
+/* The signals that this thread of the process blocks. */
+static unsigned long long blocked_by(const char *thread)
+{
+	char path[64], line[128];
+	unsigned long long mask = 0;
+	FILE *file;
+
+	snprintf(path, sizeof path, "/proc/self/task/%.20s/status", thread);
+	file = fopen(path, "r");
+	assert_non_null(file);
+	while (fgets(line, sizeof line, file) != NULL)
+		(void)sscanf(line, "SigBlk: %llx", &mask);
+	fclose(file);
+	return mask;
+}
+
+/* The library's threads, which are here by now, leave signals to the program. */
+static void test_signals(void **state)
+{
+	DIR *threads = opendir("/proc/self/task");
+	struct dirent *thread;
+	int n = 0;
+
+	(void)state;
+	assert_non_null(threads);
+	while ((thread = readdir(threads)) != NULL) {
+		if (thread->d_name[0] == '.' || atoi(thread->d_name) == (int)getpid())
+			continue;
+		n++;
+		assert_true((blocked_by(thread->d_name) & 1ull << (SIGTERM - 1)) != 0);
+	}
+	closedir(threads);
+	assert_true(n > 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_description), cmocka_unit_test(test_dense),   cmocka_unit_test(test_sparse),
-		cmocka_unit_test(test_symmetric),   cmocka_unit_test(test_refused), cmocka_unit_test(test_no_driver),
+		cmocka_unit_test(test_description),    cmocka_unit_test(test_dense),   cmocka_unit_test(test_sparse),
+		cmocka_unit_test(test_symmetric),      cmocka_unit_test(test_refused), cmocka_unit_test(test_no_driver),
+		cmocka_unit_test(test_warm_operators), cmocka_unit_test(test_signals),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
