@@ -285,9 +285,15 @@ CHOIR_API void choir_sequence_free(choir_sequence *sequence);
 /* choir_group_begin, choir_group_end: choir_group_end submits this thread's calls since choir_group_begin together, so
  * that one thread can call for several local ranks and sends may cross.  It waits for the calls without event_p and
  * returns the first failure.  Groups nest; the outermost choir_group_end submits.
- * choir_group_begin inside a callback: WOULD_DEADLOCK. */
+ * choir_group_begin inside a callback: WOULD_DEADLOCK.
+ * choir_group_cancel: instead of choir_group_end, where not all calls of the group could be made (one was refused, for
+ * instance): closes all of this thread's groups and drops their calls, as if they had never been made.  Their events
+ * complete with ABORTED; their comms go on.  Ranks that are not this thread's wait for the calls, if they made them,
+ * until these are made after all or choir_comm_abort ends it.  Does not block.
+ * choir_group_end, choir_group_cancel: ARGUMENT without choir_group_begin. */
 CHOIR_API choir_status choir_group_begin(void);
 CHOIR_API choir_status choir_group_end(void);
+CHOIR_API choir_status choir_group_cancel(void);
 
 /* choir_supports: SUCCESS if this call is possible, else UNSUPPORTED with a sentence; ARGUMENT for an unknown
  * name, a bad buffer, an operator that is gone; the comm's sticky failure.  collective: "allreduce",
@@ -307,8 +313,8 @@ CHOIR_API choir_status choir_supports(choir_comm *comm, const char *collective, 
  * 0 to 2^31 - 1, and the time is predicted_us of its statistics (<choir/sparse.h>).
  * call (may be NULL): its options.  The network's latency and rate are those that "costs:" in the comm's rules sets,
  * else the model's.  *algorithm_p (may be NULL): what would run; "local" for the operator local.  Sends nothing; takes
- * about a second for a million steps of all ranks; any thread.  ARGUMENT; UNSUPPORTED: topk_allreduce, since its state
- * decides how much it sends; a message of a rank to itself. */
+ * about a second for a million steps of all ranks; any thread.  ARGUMENT; UNSUPPORTED: a plan of millions of steps;
+ * topk_allreduce, since its state decides how much it sends; a message of a rank to itself. */
 CHOIR_API choir_status choir_predict(choir_comm *comm, const char *collective, size_t count, choir_dtype dtype,
                                      choir_op op, int root, const choir_call *call, double *seconds_p,
                                      const char **algorithm_p);

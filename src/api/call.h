@@ -97,7 +97,9 @@ choir_status call_may_block(const char *call, choir_comm *comm, bool pair);
 choir_status call_may_block_behind(const char *call, choir_comm *comm, bool pair, uint64_t before);
 choir_status call_may_start(const char *call, choir_comm *comm, choir_event **event_p);
 
-/* group_add: gives the runs of a call to the group that is open on this thread. */
+/* group_add: gives the runs of a call to the group that is open on this thread.
+ * group_close: choir_group_end, or, where st is a failure of one of its calls, choir_group_cancel; the failure. */
 void group_add(struct run *const *runs, size_t n, bool waits);
+choir_status group_close(choir_status st);
 
 #endif

@@ -7,11 +7,12 @@
 #include "exec/progress.h"
 #include "exec/thread.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 /* runs: the parts of a call one behind the other; waits: beside its last part a reference to the event, for calls
  * without event_p. */
-static _Thread_local struct {
+static _Thread_local struct held {
 	struct run **runs;
 	choir_event **waits;
 	size_t n, room;
@@ -48,14 +49,13 @@ static bool make_room(size_t n)
 void group_add(struct run *const *runs, size_t n, bool waits)
 {
 	group.lost |= !make_room(n);
+	if (group.lost) {
+		submit_drop(runs, n, CHOIR_NO_MEMORY, "no memory for a call of a group");
+		return;
+	}
 	for (size_t i = 0; i < n; i++) {
 		choir_event *event = runs[i]->event;
 
-		if (group.lost) {
-			event_complete(event, CHOIR_NO_MEMORY, "no memory for a call of a group");
-			run_discard(runs[i]);
-			continue;
-		}
 		atomic_store(&event->grouped_by, this_thread());
 		group.runs[group.n] = runs[i];
 		group.waits[group.n++] = waits && i + 1 == n ? choir_event_retain(event) : NULL;
@@ -72,36 +72,81 @@ static size_t parts_of_one(struct run *const *runs, size_t n)
 	return parts;
 }
 
+/* What the group held; the group is empty. */
+static struct held take_held(void)
+{
+	struct held held = group;
+
+	group = (struct held){ 0 };
+	return held;
+}
+
+static void free_held(struct held *held)
+{
+	for (size_t i = 0; i < held->n; i++)
+		choir_event_release(held->waits[i]);
+	free(held->runs);
+	free(held->waits);
+}
+
 choir_status choir_group_end(void)
 {
 	struct kept_error first = { .status = CHOIR_SUCCESS };
-	struct run **runs = group.runs;
-	choir_event **waits = group.waits;
-	size_t n = group.n;
+	struct held held;
 
 	if (!group_is_open())
 		return error_set(CHOIR_ARGUMENT, "choir_group_end without choir_group_begin");
 	group_leave();
 	if (group_is_open())
 		return CHOIR_SUCCESS;
-	if (group.lost)
-		error_keep(&first, error_no_memory("the calls of a group", n * sizeof *runs));
-	group.runs = NULL;
-	group.waits = NULL;
-	group.n = group.room = 0;
-	group.lost = false;
-	for (size_t i = 0, parts; i < n; i += parts) {
-		parts = parts_of_one(&runs[i], n - i);
-		atomic_store(&runs[i]->event->grouped_by, 0);
-		error_keep_first(&first, submit_parts(&runs[i], parts));
+	held = take_held();
+	if (held.lost)
+		error_keep(&first, error_no_memory("the calls of a group", held.n * sizeof *held.runs));
+	for (size_t i = 0, parts; i < held.n; i += parts) {
+		parts = parts_of_one(&held.runs[i], held.n - i);
+		atomic_store(&held.runs[i]->event->grouped_by, 0);
+		error_keep_first(&first, submit_parts(&held.runs[i], parts));
 	}
 	(void)progress_kick();
-	for (size_t i = 0; i < n; i++) {
-		if (waits[i] != NULL)
-			error_keep_first(&first, choir_event_wait(waits[i], -1));
-		choir_event_release(waits[i]);
-	}
-	free(runs);
-	free(waits);
+	for (size_t i = 0; i < held.n; i++)
+		if (held.waits[i] != NULL)
+			error_keep_first(&first, choir_event_wait(held.waits[i], -1));
+	free_held(&held);
 	return error_again(&first);
+}
+
+static void drop(struct run *const *parts, size_t n)
+{
+	const struct choir_comm *comm = parts[0]->comm;
+	char text[ERROR_TEXT_BYTES];
+
+	snprintf(text, sizeof text, "%s: rank %d: %s: choir_group_cancel dropped the call, which was not made",
+	         comm->name, comm->rank, run_name(parts[0]));
+	atomic_store(&parts[0]->event->grouped_by, 0);
+	submit_drop(parts, n, CHOIR_ABORTED, text);
+}
+
+choir_status choir_group_cancel(void)
+{
+	struct held held;
+
+	if (!group_is_open())
+		return error_set(CHOIR_ARGUMENT, "choir_group_cancel without choir_group_begin");
+	while (group_is_open())
+		group_leave();
+	held = take_held();
+	for (size_t i = 0, parts; i < held.n; i += parts) {
+		parts = parts_of_one(&held.runs[i], held.n - i);
+		drop(&held.runs[i], parts);
+	}
+	free_held(&held);
+	return CHOIR_SUCCESS;
+}
+
+choir_status group_close(choir_status st)
+{
+	if (st == CHOIR_SUCCESS)
+		return choir_group_end();
+	(void)choir_group_cancel();
+	return st;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/split_claims.h"
 
+#include "api/call.h"
 #include "api/pair_calls.h"
 
 #include <choir/group.h>
@@ -15,15 +16,14 @@ static choir_status gather_several(const struct split_calls *split, const unsign
 {
 	const choir_call part = call_part_of(split->how->call);
 	size_t n = (size_t)split->comms[0]->n;
-	choir_status st = choir_group_begin(), ended;
+	choir_status st = choir_group_begin();
 
 	if (st != CHOIR_SUCCESS)
 		return st;
 	for (int i = 0; i < split->n_local && st == CHOIR_SUCCESS; i++)
 		st = choir_allgather(split->comms[i], choir_host((void *)(mine + (size_t)i * stride)),
 		                     choir_host(all + (size_t)i * n * bytes), bytes, CHOIR_U8, &part, NULL);
-	ended = choir_group_end();
-	return st == CHOIR_SUCCESS ? ended : st;
+	return group_close(st);
 }
 
 choir_status split_gather(const struct split_calls *split, const void *mine, size_t stride, size_t bytes, void *all)
@@ -59,15 +59,16 @@ static choir_status exchange_one(const char *call, choir_comm *comm, int at, con
 static choir_status exchange_round(const char *call, int n_local, choir_comm *const *comms, const int *at,
                                    const int *ranks, int n, int have, unsigned char *blocks, size_t bytes)
 {
-	choir_status st, ended;
+	choir_status st;
 
 	if (n_local == 1)
 		return exchange_one(call, comms[0], at[0], ranks, n, have, blocks, bytes);
 	st = choir_group_begin();
+	if (st != CHOIR_SUCCESS)
+		return st;
 	for (int i = 0; i < n_local && st == CHOIR_SUCCESS; i++)
 		st = exchange_one(call, comms[i], at[i], ranks, n, have, blocks + (size_t)i * (size_t)n * bytes, bytes);
-	ended = choir_group_end();
-	return st == CHOIR_SUCCESS ? ended : st;
+	return group_close(st);
 }
 
 choir_status split_exchange(const char *call, int n_local, choir_comm *const *comms, const int *at, const int *ranks,

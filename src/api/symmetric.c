@@ -57,13 +57,14 @@ static choir_status gather(struct allotment *a)
 {
 	const choir_call part = call_part_of(a->call);
 	size_t n = (size_t)a->comms[0]->n;
-	choir_status st = choir_group_begin(), ended;
+	choir_status st = choir_group_begin();
 
+	if (st != CHOIR_SUCCESS)
+		return st;
 	for (int i = 0; i < a->n_local && st == CHOIR_SUCCESS; i++)
 		st = choir_allgather(a->comms[i], choir_host(&a->mine[i]), choir_host(&a->all[(size_t)i * n]),
 		                     sizeof(struct offer) / 8, CHOIR_U64, &part, NULL);
-	ended = choir_group_end();
-	return st == CHOIR_SUCCESS ? ended : st;
+	return group_close(st);
 }
 
 /* The node's lowest rank makes the arena. */
@@ -331,12 +332,13 @@ choir_status choir_mem_register(choir_comm *comm, void *ptr, size_t bytes)
 static choir_status meet_all(const char *call, int n_local, choir_comm *const *comms)
 {
 	const choir_call part = call_part_of(call);
-	choir_status st = choir_group_begin(), ended;
+	choir_status st = choir_group_begin();
 
+	if (st != CHOIR_SUCCESS)
+		return st;
 	for (int i = 0; i < n_local && st == CHOIR_SUCCESS; i++)
 		st = choir_barrier(comms[i], &part, NULL);
-	ended = choir_group_end();
-	return st == CHOIR_SUCCESS ? ended : st;
+	return group_close(st);
 }
 
 static choir_status meet_and_remove(const char *call, int n_local, choir_comm *const *comms, void *const *ptrs,

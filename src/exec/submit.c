@@ -123,8 +123,7 @@ void submit_held(struct run *parts)
 	pthread_mutex_unlock(&submission->lock);
 }
 
-/* The call ends before it has begun.  Its parts count as unfinished, and choir_comm_destroy may wait for them. */
-static choir_status refuse_parts(struct run *const *parts, size_t n, choir_status st)
+void submit_drop(struct run *const *parts, size_t n, choir_status st, const char *text)
 {
 	struct choir_comm *comm = parts[0]->comm;
 
@@ -133,9 +132,19 @@ static choir_status refuse_parts(struct run *const *parts, size_t n, choir_statu
 	parts[0]->event->run = NULL;
 	pthread_mutex_unlock(&comm->submission.lock);
 	for (size_t i = 0; i < n; i++) {
-		event_complete(parts[i]->event, st, error_text());
+		event_complete(parts[i]->event, st, text);
 		run_discard(parts[i]);
 	}
+	comm_release(comm);
+}
+
+/* Parts that count as unfinished; choir_comm_destroy may wait for them. */
+static choir_status refuse_parts(struct run *const *parts, size_t n, choir_status st)
+{
+	struct choir_comm *comm = parts[0]->comm;
+
+	comm_retain(comm);
+	submit_drop(parts, n, st, error_text());
 	atomic_fetch_sub_explicit(&comm->submission.unfinished, (int)n, memory_order_acq_rel);
 	bell_ring_mine();
 	comm_release(comm);

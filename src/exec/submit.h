@@ -13,6 +13,9 @@ void submit_fini(struct choir_comm *comm);
  * it).  Never blocks. */
 choir_status submit_parts(struct run *const *parts, size_t n);
 
+/* submit_drop: the call ends before it has begun, with st and the text.  Its parts were not submitted, and are gone. */
+void submit_drop(struct run *const *parts, size_t n, choir_status st, const char *text);
+
 /* submit_counter: where the number of the next call of that pair and tag stands, as long as the comm.  NO_MEMORY. */
 choir_status submit_counter(struct choir_comm *comm, int peer, uint32_t tag, bool sends, uint64_t **out_p);
 

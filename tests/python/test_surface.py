@@ -177,6 +177,45 @@ class Persistent(unittest.TestCase):
             for request in requests:
                 request.close()
 
+    def test_results_in_a_group(self):
+        """Calls that return what they made return their event there, and the group's end waits for it."""
+        with choir.threads(2, deadline=30) as comms:
+            states = [choir.TopK(comm, 4, k=1) for comm in comms]
+            grads = [np.float32([1, 2, 3, 4]) for _ in comms]
+            with choir.group():
+                sparse = [comm.sparse_allreduce(np.array([comm.rank, 7]), np.ones(2, np.float32)) for comm in comms]
+                top = [one.allreduce(grad) for one, grad in zip(states, grads)]
+                pairs = choir.pairs.select_top(np.float32([1, 5, 3]), 1)
+            for event in [*sparse, *top, pairs]:
+                self.assertTrue(event.done())
+            for event in sparse:
+                np.testing.assert_array_equal(event.wait()[0], [0, 1, 7])
+            np.testing.assert_array_equal(pairs.wait()[0], [1])
+            np.testing.assert_array_equal(grads, [[0, 0, 0, 4], [0, 0, 0, 4]])
+
+    def test_a_group_that_raises(self):
+        """Its calls are dropped, as if they had never been made, and the comms go on."""
+        with choir.threads(2, deadline=30) as comms:
+            x = [np.full(4, comm.rank + 1) for comm in comms]
+            with self.assertRaises(KeyError):
+                with choir.group():
+                    comms[0].allreduce(x[0])
+                    with choir.group():
+                        dropped = comms[0].barrier(wait=False)
+                    comms[1].allreduce(x[1])
+                    raise KeyError
+            with self.assertRaisesRegex(choir.AbortedError, "rank 0: choir_barrier: choir_group_cancel dropped"):
+                dropped.wait()
+            np.testing.assert_array_equal(x, [[1] * 4, [2] * 4])
+            with self.assertRaises(KeyError):
+                with choir.group():
+                    comms[0].allreduce(x[0])
+                    raise KeyError
+            with choir.group():
+                for comm in comms:
+                    comm.allreduce(x[comm.rank])
+            np.testing.assert_array_equal(x, [[3] * 4, [3] * 4])
+
     def test_sequences(self):
         def fn(comm):
             x, part, whole = np.zeros(6, np.int32), np.zeros(2, np.int32), np.zeros(6, np.int32)
@@ -333,6 +372,8 @@ class Chunks(unittest.TestCase):
         with choir.threads(N, deadline=30) as comms:
             lengths = choir.chunks.Chunks.lengths(10, N)
             self.assertEqual(lengths, [4, 4, 2])
+            with self.assertRaisesRegex(choir.ArgumentError, "-1"):
+                choir.chunks.Chunks.lengths(10, -1)
             sends = [given(rank, 10) for rank in range(N)]
             parts = choir.chunks.Chunks([np.zeros(n, np.int32) for n in lengths])
             choir.chunks.reduce_scatter(comms, sends, parts)

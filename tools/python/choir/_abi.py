@@ -536,6 +536,7 @@ PROTOTYPES: dict[str, tuple] = {
     "choir_request_free": (None, [_handle]),
     "choir_group_begin": (_enum, []),
     "choir_group_end": (_enum, []),
+    "choir_group_cancel": (_enum, []),
     "choir_sparse_allreduce": (
         _enum,
         [_handle, Buffer, ct.c_size_t, Buffer, ct.c_size_t, Buffer, _size_p, Buffer, _size_p, _dtype, _dtype, _op,

@@ -36,7 +36,7 @@ from ._family import Family, abort, live as _live, take
 from ._numbers import INT64, array as _array, counted, milliseconds, number, size
 from ._operator import Operator
 from ._persistent import Persistent
-from ._request import REQUEST, Request, SparseRequest, group_now as _group
+from ._request import REQUEST, Request, SparseRequest, group_now as _group, result_of
 from .errors import ArgumentError, ChoirError
 
 _byref = ct.byref
@@ -439,7 +439,7 @@ class Comm(Family, Persistent):
         maker = _numpy_result(width) if make is None else _made_by(make)
         event = SparseEvent((indices, values, kept, held, args), counts, dtypes, maker)
         check(lib.choir_sparse_allreduce(*args, block, event._out))
-        return event.wait() if wait else event
+        return result_of(event, wait)
 
     def sparse_allreduce_init(self, indices: Any, values: Any, out_indices: Any, out_values: Any,
                               op: Op | Operator | str = "sum", coalesce: str = "regular", wire: str = "full",
@@ -707,7 +707,9 @@ def _failure(event: Event) -> ChoirError | None:
 class group:  # noqa: N801 - reads as a statement
     """``with choir.group():`` the calls of this thread inside are made together at the end of the block.
 
-    So one thread may drive several ranks, and sends may cross.  Blocking calls inside are waited for by the end.
+    So one thread may drive several ranks, and sends may cross.  Blocking calls inside are waited for by the end; those
+    that return what they made return their event.  An exception that leaves the block drops the calls, as if they had
+    never been made.
     """
 
     def __enter__(self) -> group:
@@ -719,7 +721,8 @@ class group:  # noqa: N801 - reads as a statement
 
     def __exit__(self, kind: object, *exc: object) -> None:
         _group.depth -= 1
-        status = lib.choir_group_end()
+        dropped = kind is not None and _group.depth == 0
+        status = lib.choir_group_cancel() if dropped else lib.choir_group_end()
         failure = failure_of(status)  # the waits below write over its sentence
         events: list[Event] = []
         if _group.depth == 0:

@@ -26,7 +26,7 @@ def _candidates(soname: str) -> list[str]:
     if wanted in ("", "system"):
         own = _own / soname
         return [str(own), soname] if wanted == "" and own.exists() else [soname]
-    path = Path(wanted)
+    path = Path(wanted).absolute()  # with a slash in it: else the loader searches its own folders
     return [str((path.parent if path.is_file() else path) / soname)]
 
 

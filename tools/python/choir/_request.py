@@ -28,6 +28,15 @@ class _Group(threading.local):
 group_now = _Group()
 
 
+def result_of(event: Any, wait: bool) -> Any:
+    """What a call returns: its event's result; the event without ``wait``, and in a group, whose end waits for it."""
+    if wait and not group_now.depth:
+        return event.wait()
+    if wait:
+        group_now.events.append(event)
+    return event
+
+
 class Request:
     """A persistent call: checked once, made by every ``start``.  A context manager; ``close`` lets go of it."""
 

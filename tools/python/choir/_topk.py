@@ -12,7 +12,7 @@ from ._comm import Comm, _at_least, _call, _op, _tensors
 from ._event import Event
 from ._library import check, check_made, lib
 from ._numbers import size
-from ._request import Request
+from ._request import Request, result_of
 from .errors import ArgumentError
 
 
@@ -137,7 +137,7 @@ class TopK:
             buffers.append(own.buffer)
             args = (self._handle, a.buffer, own.buffer, own.count, own.dtype, ct.byref(out))
             check(lib.choir_topk_allreduce_at(*args, block, event._out))
-        return event.wait() if wait else event
+        return result_of(event, wait)
 
     def allreduce_multi(self, tensors: Iterable[Any], wait: bool = True, **call: Any) -> Any:
         """Collective.  The gradients of a list as one tensor, one behind the other; in place, or (gradient, dense)."""

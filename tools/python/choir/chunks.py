@@ -15,7 +15,7 @@ from ._abi import Buffer, Chunk, ChunkSet, DType
 from ._arrays import operand
 from ._comm import Comm, _at_least, _op, _writable
 from ._library import check, lib
-from ._numbers import counted, number, size
+from ._numbers import INT, counted, number, size
 from .errors import ArgumentError
 
 
@@ -45,7 +45,7 @@ class Chunks:
     @staticmethod
     def lengths(count: int, n: int) -> list[int]:
         """Elements of each of n chunks of count: ceil(count / n), the last ones fewer or none."""
-        number("n", n)
+        number("n", n, (0, INT[1]))
         cut = (Chunk * max(n, 1))()
         chunks = ChunkSet(ct.sizeof(ChunkSet), size("count", count), int(DType.U8), n, cut)
         check(lib.choir_chunks_cut(ct.byref(chunks)))

@@ -23,6 +23,7 @@ from ._event import Event
 from ._library import check, lib
 from ._numbers import counted, size
 from ._operator import Operator
+from ._request import result_of
 from .errors import ArgumentError, ChoirError, error_of
 
 _host: Device | None = None
@@ -79,7 +80,7 @@ def _go(fn: Any, device: Any, args: tuple, held: Any, finish: Callable[[], Any],
     check(fn(where._handle, *args, block, event._out))
     if event._operator is not None:
         event.add_done_callback(lambda _: event._end())
-    return event.wait() if wait else event
+    return result_of(event, wait)
 
 
 def _index(what: Operand) -> Operand:
