@@ -8,7 +8,8 @@
  *
  * Options: DTYPE = F16, BF16, F32 or F64, and OP = SUM (ops.h); LANES = parts of a block with a sum each; BLOCK =
  * elements of a block, a multiple of LANES; JOINED = blocks of a group; PREFETCH, JOINED_PREFETCH = elements and blocks
- * that a work-item reads before it adds them, in order: a GPU needs many loads on their way. */
+ * that a work-item reads before it adds them, in order: a GPU needs many loads on their way; GROUP = work-items of a
+ * work-group. */
 #include "ops.h"
 
 #ifndef LANES
@@ -19,6 +20,9 @@
 #endif
 #ifndef JOINED
 #error "JOINED: blocks of a group"
+#endif
+#ifndef GROUP
+#error "GROUP: work-items of a work-group"
 #endif
 #if !defined PREFETCH || !defined JOINED_PREFETCH
 #error "PREFETCH, JOINED_PREFETCH: elements and blocks that are read before they are added"
@@ -48,7 +52,8 @@ static void put(__global ACC *out, ulong item, const sums *s)
 
 /* Work-item b * LANES + l adds lane l of block b, so neighbouring items read neighbouring elements.  out: four numbers
  * a lane: sum, its error, sum of squares, its error. */
-__kernel void mean_std(__global const ELEM *val, ulong val_at, ulong n, ulong items, __global ACC *out)
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+mean_std(__global const ELEM *val, ulong val_at, ulong n, ulong items, __global ACC *out)
 {
 	const ulong item = get_global_id(0), from = item / LANES * BLOCK, end = min(from + BLOCK, n);
 	sums s = { 0, 0, 0, 0 };
@@ -71,7 +76,8 @@ __kernel void mean_std(__global const ELEM *val, ulong val_at, ulong n, ulong it
 }
 
 /* Work-item g * LANES + l adds lane l of the blocks of group g. */
-__kernel void mean_std_join(__global const ACC *from, ulong blocks, ulong items, __global ACC *out)
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+mean_std_join(__global const ACC *from, ulong blocks, ulong items, __global ACC *out)
 {
 	const ulong item = get_global_id(0), first = item / LANES * JOINED, end = min(first + JOINED, blocks);
 	sums s = { 0, 0, 0, 0 };

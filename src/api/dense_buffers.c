@@ -156,7 +156,15 @@ static choir_status find_owns_reduced(const struct dense *d, struct bound *bound
 		return CHOIR_SUCCESS;
 	st = reduce_kernel_warm(d->comm->device, d->dtype, d->op);
 	bound->in.owns_reduced = st == CHOIR_SUCCESS;
-	return st == CHOIR_TIMEOUT ? st : CHOIR_SUCCESS;
+	return st == CHOIR_TIMEOUT ? error_prefix(st, "%s", d->call) : CHOIR_SUCCESS;
+}
+
+static choir_status resolve_one(const struct dense *d, choir_buffer buffer, uint64_t bytes, bool write,
+                                struct dev_access *out)
+{
+	choir_status st = dev_resolve(d->comm->device, buffer, bytes, write, out);
+
+	return st == CHOIR_SUCCESS ? st : error_prefix(st, "%s", d->call);
 }
 
 static choir_status resolve(const struct dense *d, struct bound *bound, struct prepared *prepared)
@@ -164,8 +172,8 @@ static choir_status resolve(const struct dense *d, struct bound *bound, struct p
 	choir_device *device = d->comm->device;
 	struct algo_in *in = &bound->in;
 
-	TRY(dev_resolve(device, d->send, d->send_bytes, false, &bound->send));
-	TRY(dev_resolve(device, d->recv, d->recv_bytes, !(in->in_place && d->collective == COLLECTIVE_BROADCAST),
+	TRY(resolve_one(d, d->send, d->send_bytes, false, &bound->send));
+	TRY(resolve_one(d, d->recv, d->recv_bytes, !(in->in_place && d->collective == COLLECTIVE_BROADCAST),
 	                &bound->recv));
 	note_lasting(device, prepared, d->send, d->send_bytes, &bound->send);
 	note_lasting(device, prepared, d->recv, d->recv_bytes, &bound->recv);
@@ -263,7 +271,7 @@ choir_status dense_buffers_stage(struct dense *d, struct prepared *prepared)
 	TRY(check_buffers(d, &in));
 	if (d->collective == COLLECTIVE_BROADCAST && in.in_place) /* the root writes nothing */
 		return CHOIR_SUCCESS;
-	TRY(dev_resolve(d->comm->device, recv, d->recv_bytes, true, &access));
+	TRY(resolve_one(d, recv, d->recv_bytes, true, &access));
 	note_lasting(d->comm->device, prepared, recv, d->recv_bytes, &access);
 	TRY(commit_create(d->comm->device, blocks ? (size_t)d->comm->n : 1, commit_room(d->recv_bytes),
 	                  &prepared->commit));

@@ -6,8 +6,9 @@
 
 #define HOST_RESTRICTED (CL_MEM_HOST_NO_ACCESS | CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_WRITE_ONLY)
 
-/* One map or unmap at a time in the process: PoCL 3.1 answers CL_INVALID_VALUE to an unmap while another thread maps or
- * unmaps the same buffer. */
+/* The maps that find a pointer, one at a time in the process: PoCL 3.1 answers CL_INVALID_VALUE to an unmap while
+ * another thread maps or unmaps the same buffer.  (Class map on PoCL, which has to be asked for, is not kept from it:
+ * two maps of the same bytes at once end the process in PoCL, whatever lock is held where they are enqueued.) */
 FORK_LOCK(mapping_lock)
 
 /* Maps the whole cl_mem and unmaps it: on a device of class direct the pointer stays valid (probe.c).  Blocks briefly:
@@ -128,6 +129,8 @@ choir_status dev_resolve(choir_device *device, choir_buffer buffer, uint64_t byt
 		access.direct = true;
 	} else if (buffer.kind == CHOIR_BUFFER_SVM && device->facts.svm != 0) {
 		resolve_svm(device, ptr + buffer.offset_bytes, &access);
+		if (device->memory_class == CHOIR_CLASS_STAGE && dev_through_kernel(device, &access))
+			TRY(dev_copy_svm_warm(device)); /* once the call is under way nothing bounds a build */
 	} else if (buffer.kind == CHOIR_BUFFER_USM && device->usm.info != NULL) {
 		TRY(resolve_usm(device, ptr + buffer.offset_bytes, &access));
 	} else {

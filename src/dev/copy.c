@@ -65,7 +65,7 @@ static choir_status copy_through_buffer(choir_device *device, cl_command_queue q
  * ROCm's (ROCclr issue 14) and Intel's (compute-runtime issue 865) ended in it too.  A kernel copies between the SVM
  * and a second buffer instead, on the internal queue: coarse-grained SVM is ordered by allocations, so its parts on two
  * queues would be a race. */
-static bool through_kernel(const choir_device *device, const struct dev_access *access)
+bool dev_through_kernel(const choir_device *device, const struct dev_access *access)
 {
 	return access->svm != NULL && !dev_is_cpu(device);
 }
@@ -87,7 +87,7 @@ static choir_status read_on(choir_device *device, cl_command_queue queue, cl_boo
 	if (bytes == 0)
 		return event_p != NULL ? dev_marker(queue, event_p) : CHOIR_SUCCESS;
 	TRY(check_copy("dev_read", access, off, bytes));
-	if (access->no_read || through_kernel(device, access))
+	if (access->no_read || dev_through_kernel(device, access))
 		return copy_through_buffer(device, queue, blocks, access, off, to, NULL, bytes, event_p);
 	if (access->mem == NULL)
 		rc = copy_pointer(device, queue, blocks, access, to,
@@ -107,7 +107,7 @@ static choir_status write_on(choir_device *device, cl_command_queue queue, cl_bo
 	if (bytes == 0)
 		return event_p != NULL ? dev_marker(queue, event_p) : CHOIR_SUCCESS;
 	TRY(check_copy("dev_write", access, off, bytes));
-	if (access->no_write || through_kernel(device, access))
+	if (access->no_write || dev_through_kernel(device, access))
 		return copy_through_buffer(device, queue, blocks, access, off, NULL, from, bytes, event_p);
 	if (access->mem == NULL)
 		rc = copy_pointer(device, queue, blocks, access,
@@ -142,7 +142,7 @@ static choir_status copy_queue(choir_device *device, const struct dev_access *ac
 {
 	cl_command_queue mine, none = NULL;
 
-	if (through_kernel(device, access)) {
+	if (dev_through_kernel(device, access)) {
 		*out_p = device->queue;
 		return CHOIR_SUCCESS;
 	}
@@ -213,7 +213,7 @@ choir_status dev_stage_write_now(choir_device *device, const struct dev_access *
                                  uint64_t bytes)
 {
 	/* through a second buffer nothing blocks */
-	bool blocks = !access->no_write && !through_kernel(device, access);
+	bool blocks = !access->no_write && !dev_through_kernel(device, access);
 	cl_command_queue queue;
 	cl_event event;
 

@@ -37,6 +37,16 @@ choir_status dev_copy_rooms(choir_device *device, struct dev_bytes to, struct de
 	return launch_copy(device, name, to, from, (bytes + LINE_BYTES - 1) / LINE_BYTES, event_p);
 }
 
+choir_status dev_copy_svm_warm(choir_device *device)
+{
+	static const char name[] = "bytes_to_mem";
+	cl_kernel kernel;
+
+	TRY(dev_kernel_take(device, SOURCE, "", name, &kernel));
+	dev_kernel_give(device, SOURCE, "", name, kernel);
+	return CHOIR_SUCCESS;
+}
+
 choir_status dev_copy_svm(choir_device *device, struct dev_bytes to, struct dev_bytes from, uint64_t bytes,
                           cl_event *event_p)
 {

@@ -148,6 +148,10 @@ choir_status dev_watch(cl_event event, void (*fn)(void *), void *ctx);
  * exec/device_wait.c). */
 choir_status dev_wait(cl_event *event_p);
 
+/* dev_flush_event: flushes the queue of a command that may not have been flushed yet, since some drivers begin nothing
+ * before. */
+void dev_flush_event(cl_event event);
+
 /* dev_ends_by: polls a command of the device until until_ns, once at least, and releases the event.  False: it failed
  * or was not over by then. */
 bool dev_ends_by(const choir_device *device, cl_event event, int64_t until_ns);
@@ -221,11 +225,13 @@ cl_int dev_room_argument(choir_device *device, cl_kernel kernel, cl_uint index, 
 
 /* Copies by a kernel on the internal queue; the offsets are not looked at, and the first use blocks for the build.
  * dev_copy_rooms: from one room of the library's to another, of another kind, up to the next multiple of 16 bytes.
- * dev_copy_svm: so many bytes from SVM to a cl_mem, or from a cl_mem to SVM. */
+ * dev_copy_svm: so many bytes from SVM to a cl_mem, or from a cl_mem to SVM.  dev_copy_svm_warm: blocks for its build,
+ * which dev_resolve has done where the device's copies of SVM need it. */
 choir_status dev_copy_rooms(choir_device *device, struct dev_bytes to, struct dev_bytes from, uint64_t bytes,
                             cl_event *event_p);
 choir_status dev_copy_svm(choir_device *device, struct dev_bytes to, struct dev_bytes from, uint64_t bytes,
                           cl_event *event_p);
+choir_status dev_copy_svm_warm(choir_device *device);
 
 /* dev_kernel_take: a kernel of an embedded source file ("reduce.cl"), built with options once for each device and
  * cached.  Blocks for the build, which takes seconds; TIMEOUT at the deadline of dev_build_deadline, while the build

@@ -94,6 +94,10 @@ bool probe_map(choir_device *device);
 choir_status usm_find(const choir_device *device, const char *role, const void *pointer, cl_uint *kind_p,
                       uintptr_t *base_p, size_t *bytes_p);
 
+/* dev_through_kernel: are host memory's copies from and to it made by a kernel?  Note [SVM and host memory] in copy.c.
+ */
+bool dev_through_kernel(const choir_device *device, const struct dev_access *access);
+
 /* What dev_build_waits was given, or nothing. */
 void dev_build_wait_begins(void);
 void dev_build_wait_ends(void);

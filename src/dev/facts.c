@@ -165,6 +165,9 @@ choir_status facts_learn(cl_context context, cl_device_id id, struct device_fact
 	device_text(id, CL_DEVICE_VENDOR, facts->vendor, sizeof facts->vendor);
 	device_text(id, CL_DEVICE_VERSION, facts->version, sizeof facts->version);
 	device_text(id, CL_DRIVER_VERSION, facts->driver, sizeof facts->driver);
+	if (version_number(facts->version) < 12)
+		return error_set(CHOIR_UNSUPPORTED, "%s speaks '%s', and choir needs OpenCL 1.2", facts->name,
+		                 facts->version);
 	if (clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof facts->platform, facts->platform, NULL) != CL_SUCCESS)
 		snprintf(facts->platform, sizeof facts->platform, "unknown");
 

@@ -28,16 +28,46 @@ choir_status dev_poll(cl_event event, bool *done_p)
 	return CHOIR_SUCCESS;
 }
 
+/* A command that is queued keeps its queue; a user event has none. */
+void dev_flush_event(cl_event event)
+{
+	cl_int state = CL_COMPLETE;
+	cl_command_queue queue = NULL;
+
+	if (clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL) == CL_SUCCESS &&
+	    state == CL_QUEUED &&
+	    clGetEventInfo(event, CL_EVENT_COMMAND_QUEUE, sizeof(cl_command_queue), &queue, NULL) == CL_SUCCESS &&
+	    queue != NULL)
+		clFlush(queue);
+}
+
+/* Why a command failed: clWaitForEvents does not say it. */
+static choir_status failure_of(cl_event event, cl_int rc)
+{
+	cl_int state = CL_COMPLETE;
+
+	if (rc == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST &&
+	    clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL) == CL_SUCCESS &&
+	    state < 0)
+		return error_cl("a command that was waited for", state);
+	return error_cl("clWaitForEvents", rc);
+}
+
 choir_status dev_wait(cl_event *event_p)
 {
+	choir_status st = CHOIR_SUCCESS;
+	cl_int rc;
+
 	cl_event event = *event_p;
 
 	if (event == NULL)
 		return CHOIR_SUCCESS;
 	*event_p = NULL;
-	cl_int rc = clWaitForEvents(1, &event);
+	rc = clWaitForEvents(1, &event);
+	if (rc != CL_SUCCESS)
+		st = failure_of(event, rc);
 	clReleaseEvent(event);
-	return rc == CL_SUCCESS ? CHOIR_SUCCESS : error_cl("clWaitForEvents", rc);
+	return st;
 }
 
 bool dev_ends_by(const choir_device *device, cl_event event, int64_t until_ns)

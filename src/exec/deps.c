@@ -15,6 +15,7 @@ static choir_status copy_cl_deps(struct run *run, const choir_call *call, size_t
 		if (rc != CL_SUCCESS)
 			return error_set(CHOIR_ARGUMENT, "%s: cl_deps[%zu] is not an event", run_name(run), i);
 		run->deps.cl[run->deps.n_cl++] = call->cl_deps[i];
+		dev_flush_event(call->cl_deps[i]);
 	}
 	if (call->after != NULL) {
 		TRY(dev_marker(call->after, &run->deps.cl[run->deps.n_cl]));

@@ -122,8 +122,8 @@ static choir_status launch(struct mean_std_job *job, const char *kernel, const s
 		             .global = (size_t)round_up(items, group),
 		             .local = group };
 
-	snprintf(options, sizeof options, "%s%s", job->type->options,
-	         dev_is_cpu(job->device) ? CPU_PREFETCH : GPU_PREFETCH);
+	snprintf(options, sizeof options, "%s%s -DGROUP=%zu", job->type->options,
+	         dev_is_cpu(job->device) ? CPU_PREFETCH : GPU_PREFETCH, group);
 	return launch_run(job->device, &it, NULL);
 }
 

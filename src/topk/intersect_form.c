@@ -102,11 +102,16 @@ static struct dense_list list_of(const struct device_call *call, int which, uint
 		                    .n = n };
 }
 
+static uint64_t bitmap_words(struct index_range range)
+{
+	return (index_range_span(range) + 31) / 32;
+}
+
 static choir_status mark_and_look(struct device_call *call, struct index_range range)
 {
 	const struct operand *found = &call->operands[FOUND];
 	struct dense_list ind = list_of(call, IND, call->args.count), among = list_of(call, AMONG, call->args.among);
-	struct dense_bitmap bitmap = { .words = (index_range_span(range) + 31) / 32, .lo = range.lo };
+	struct dense_bitmap bitmap = { .words = bitmap_words(range), .lo = range.lo };
 	cl_int rc;
 
 	TRY(dev_buffer_create(call->device, bitmap.words * 4, &call->made[0]));
@@ -141,7 +146,7 @@ static choir_status kernels(struct device_call *call, bool *done_p)
 	if (bad < call->args.among)
 		return negative(call, bad, bad_index);
 	*done_p = false;
-	if (!bitmap_pays(call, range)) {
+	if (!bitmap_pays(call, range) || bitmap_words(range) > dev_most_buffer_bytes(call->device) / 4) {
 		call->host_only = true;
 		return CHOIR_SUCCESS;
 	}

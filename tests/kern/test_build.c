@@ -18,7 +18,9 @@ enum { HANG_S = 600 };
 
 static char folder[] = "/tmp/choir-test-build-XXXXXX", path[64];
 
-static atomic_bool locked; /* the last build was under the lock */
+static atomic_bool locked;     /* the last build was under the lock */
+static atomic_int builds;      /* so far */
+static _Atomic cl_int refusal; /* of the next build */
 
 static bool lock_is_held(void)
 {
@@ -38,8 +40,14 @@ cl_int __wrap_clBuildProgram(cl_program program, cl_uint n, const cl_device_id *
 cl_int __wrap_clBuildProgram(cl_program program, cl_uint n, const cl_device_id *devices, const char *options,
                              void(CL_CALLBACK *notify)(cl_program, void *), void *ctx)
 {
+	cl_int refused;
+
 	hung_builds_wait(HANG_S);
+	refused = atomic_exchange(&refusal, CL_SUCCESS);
 	atomic_store(&locked, lock_is_held());
+	atomic_fetch_add(&builds, 1);
+	if (refused != CL_SUCCESS)
+		return refused;
 	return __real_clBuildProgram(program, n, devices, options, notify, ctx);
 }
 
@@ -161,6 +169,27 @@ static void test_hanging_build(void **state)
 	choir_device_destroy(device);
 }
 
+/* What failed for want of memory is built again when it is asked for; what the compiler refused is not. */
+static void test_failed_builds(void **state)
+{
+	choir_device *device = fixture_device_of(CHOIR_CLASS_STAGE);
+	cl_kernel kernel = NULL;
+
+	(void)state;
+	atomic_store(&refusal, CL_OUT_OF_HOST_MEMORY);
+	assert_fails(dev_kernel_take(device, "copy.cl", "", "copy_to_mem", &kernel), CHOIR_NO_MEMORY, "copy.cl");
+	assert_ok(dev_kernel_take(device, "copy.cl", "", "copy_to_mem", &kernel));
+	dev_kernel_give(device, "copy.cl", "", "copy_to_mem", kernel);
+	choir_device_destroy(device);
+	device = fixture_device_of(CHOIR_CLASS_STAGE);
+	atomic_store(&refusal, CL_INVALID_BUILD_OPTIONS);
+	atomic_store(&builds, 0);
+	for (int i = 0; i < 2; i++)
+		assert_fails(dev_kernel_take(device, "copy.cl", "", "copy_to_mem", &kernel), CHOIR_OPENCL, "copy.cl");
+	assert_int_equal(atomic_load(&builds), 1);
+	choir_device_destroy(device);
+}
+
 /* A device may be destroyed while its program is still being built. */
 static void test_destroy_while_building(void **state)
 {
@@ -182,6 +211,7 @@ int main(void)
 		cmocka_unit_test(test_own_file),      cmocka_unit_test(test_files_of_others),
 		cmocka_unit_test(test_held_lock),     cmocka_unit_test(test_who_takes_the_lock),
 		cmocka_unit_test(test_hanging_build), cmocka_unit_test(test_destroy_while_building),
+		cmocka_unit_test(test_failed_builds),
 	};
 	int rc;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Kernels that a call needs before it is submitted, and a compiler that hangs: clBuildProgram is wrapped and waits
  * until the test lets it go.  The call ends at its deadline and is refused; it may be made again on the same comm. */
+#include "dev/device_impl.h"
 #include "exec/comm.h"
 #include "hung_builds.h"
 #include "lib/ranks.h"
@@ -98,6 +99,30 @@ static choir_status own_with_event(const struct attempt *a, bool *right_p)
 static choir_status own_persistent(const struct attempt *a, bool *right_p)
 {
 	return allreduce_as(a, PERSISTENT, right_p);
+}
+
+/* On a GPU a kernel copies between SVM and the host's memory. */
+static choir_status svm_dense(const struct attempt *a, bool *right_p)
+{
+	cl_context context = choir_device_context(a->comm->device);
+	int32_t *svm = clSVMAlloc(context, CL_MEM_READ_WRITE, COUNT * sizeof *svm, 0), got[COUNT];
+	cl_command_queue queue = dev_queue(a->comm->device);
+	const cl_map_flags both = CL_MAP_READ | CL_MAP_WRITE;
+	choir_status st = CHOIR_OPENCL;
+
+	if (svm == NULL || clEnqueueSVMMap(queue, CL_TRUE, both, svm, sizeof got, 0, NULL, NULL) != 0)
+		return st;
+	for (int i = 0; i < COUNT; i++)
+		svm[i] = i + a->rank;
+	if (clEnqueueSVMUnmap(queue, svm, 0, NULL, NULL) == CL_SUCCESS && clFinish(queue) == CL_SUCCESS)
+		st = choir_allreduce(a->comm, choir_svm(svm), choir_svm(svm), COUNT, CHOIR_I32, a->op, a->call, NULL);
+	*right_p = clEnqueueSVMMap(queue, CL_TRUE, both, svm, sizeof got, 0, NULL, NULL) == CL_SUCCESS;
+	for (int i = 0; i < COUNT && *right_p; i++)
+		*right_p = svm[i] == 2 * i + 1;
+	clEnqueueSVMUnmap(queue, svm, 0, NULL, NULL);
+	clFinish(queue);
+	clSVMFree(context, svm);
+	return st;
 }
 
 static choir_status own_sparse(const struct attempt *a, bool *right_p)
@@ -199,6 +224,18 @@ static void test_refused_calls(void **state)
 		run_example(&examples[i]);
 }
 
+static void test_refused_svm(void **state)
+{
+	static const struct example svm = { NULL, "choir_allreduce", "copy.cl", svm_dense, false };
+	choir_device *device = world_far_device(CHOIR_REDUCE_KERNEL);
+
+	(void)state;
+	if (dev_is_cpu(device) || device->facts.svm == 0)
+		print_message("skipped: this device's driver copies SVM itself\n");
+	else
+		run_example(&svm);
+}
+
 /* --- calls on one device --- */
 
 static choir_status select_top(choir_device *device, cl_mem mems[3], int64_t deadline_ms)
@@ -233,7 +270,7 @@ static void test_call_on_one_device(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_refused_calls),
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_refused_calls), cmocka_unit_test(test_refused_svm),
 		                            cmocka_unit_test(test_call_on_one_device) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 

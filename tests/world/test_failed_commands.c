@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* An OpenCL call fails when others have been enqueued: these end before their memory goes. */
-#include "dev/dev.h"
+#include "dev/device_impl.h"
 #include "exec/commit.h"
 #include "exec/segments.h"
 #include "look.h"
@@ -135,6 +135,60 @@ static cl_mem memory(cl_mem_flags flags)
 
 	assert_int_equal(rc, CL_SUCCESS);
 	return mem;
+}
+
+/* A command that fails says why, and memory that is short is NO_MEMORY. */
+static void test_why(void **state)
+{
+	cl_event event = clCreateUserEvent(choir_device_context(device), NULL);
+
+	(void)state;
+	assert_non_null(event);
+	assert_int_equal(clSetUserEventStatus(event, CL_MEM_OBJECT_ALLOCATION_FAILURE), CL_SUCCESS);
+	assert_int_equal(dev_wait(&event), CHOIR_NO_MEMORY);
+	assert_non_null(strstr(choir_last_error(), "CL_MEM_OBJECT_ALLOCATION_FAILURE"));
+	assert_null(event);
+}
+
+static bool maps_fail;
+
+void *__real_clEnqueueMapBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocks, cl_map_flags flags, size_t off,
+                                size_t bytes, cl_uint n, const cl_event *list, cl_event *event, cl_int *rc);
+void *__wrap_clEnqueueMapBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocks, cl_map_flags flags, size_t off,
+                                size_t bytes, cl_uint n, const cl_event *list, cl_event *event, cl_int *rc);
+
+void *__wrap_clEnqueueMapBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocks, cl_map_flags flags, size_t off,
+                                size_t bytes, cl_uint n, const cl_event *list, cl_event *event, cl_int *rc)
+{
+	if (!maps_fail)
+		return __real_clEnqueueMapBuffer(queue, mem, blocks, flags, off, bytes, n, list, event, rc);
+	*rc = CL_MEM_OBJECT_ALLOCATION_FAILURE;
+	return NULL;
+}
+
+/* A buffer that its driver makes only now, and has no memory for. */
+static void test_no_pointer(void **state)
+{
+	choir_device *direct = world_device();
+	choir_comm *comm;
+	cl_mem mem;
+
+	(void)state;
+	if (direct->memory_class != CHOIR_CLASS_DIRECT) {
+		print_message("skipped: this device's memory is not reached directly\n");
+		return;
+	}
+	mem = clCreateBuffer(choir_device_context(direct), CL_MEM_READ_WRITE, BYTES, NULL, NULL);
+	assert_non_null(mem);
+	assert_int_equal(choir_comm_create_local(1, &direct, NULL, &comm), CHOIR_SUCCESS);
+	maps_fail = true;
+	assert_int_equal(
+	    choir_allreduce(comm, choir_mem(mem, 0), choir_mem(mem, 0), BYTES / 4, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL),
+	    CHOIR_NO_MEMORY);
+	maps_fail = false;
+	assert_non_null(strstr(choir_last_error(), "choir_allreduce"));
+	choir_comm_destroy(comm);
+	clReleaseMemObject(mem);
 }
 
 static void test_results_marker(void **state)
@@ -329,7 +383,8 @@ int main(void)
 		cmocka_unit_test_setup(test_results_marker, begin), cmocka_unit_test_setup(test_results_copy, begin),
 		cmocka_unit_test_setup(test_list, begin),           cmocka_unit_test_setup(test_second_buffer, begin),
 		cmocka_unit_test_setup(test_coalescing, begin),     cmocka_unit_test_setup(test_unmap, begin),
-		cmocka_unit_test_setup(test_wrap, begin),
+		cmocka_unit_test_setup(test_wrap, begin),           cmocka_unit_test_setup(test_why, begin),
+		cmocka_unit_test_setup(test_no_pointer, begin),
 	};
 	int failed = cmocka_run_group_tests(tests, set_up, NULL);
 
