@@ -18,9 +18,9 @@ extern "C" {
 
 /* The status that every function that can fail returns; after a failure choir_last_error() has a sentence. */
 typedef enum choir_status {
-#define STATUS(name, number, text) CHOIR_##name = number,
+#define CHOIR_STATUS(name, number, text) CHOIR_##name = number,
 #include <choir/status.def>
-#undef STATUS
+#undef CHOIR_STATUS
 } choir_status;
 
 /* Structures that begin with struct_size: the caller sets it to sizeof of the structure.  Later versions have more
@@ -34,9 +34,9 @@ typedef enum choir_status {
  * as f16 does: from 61440 on to infinity.  Selections by magnitude (choir/topk.h, choir/pairs.h) do not take them. */
 typedef int32_t choir_dtype;
 enum {
-#define DTYPE(name, number, text, bytes, kind) CHOIR_##name = number,
+#define CHOIR_DTYPE(name, number, text, bytes, kind) CHOIR_##name = number,
 #include <choir/dtype.def>
-#undef DTYPE
+#undef CHOIR_DTYPE
 };
 
 /* Elements of f32_i32, f64_i32, i32_i32 and i64_i32: MPI's FLOAT_INT, DOUBLE_INT, 2INT and LONG_INT.  The operators of
@@ -68,9 +68,9 @@ typedef struct choir_i64_i32 {
 /* A reduction operator: CHOIR_OP_SUM and so on. */
 typedef int32_t choir_op;
 enum {
-#define OP(name, number, text, about) CHOIR_OP_##name = number,
+#define CHOIR_OP(name, number, text, about) CHOIR_OP_##name = number,
 #include <choir/op.def>
-#undef OP
+#undef CHOIR_OP
 };
 
 /* choir_version: "major.minor.patch" of the library that is loaded. */
@@ -97,7 +97,8 @@ CHOIR_API const char *choir_last_error(void);
 
 /* choir_set_log: fn(ctx, level, text) gets the lines of the log, from any thread; level is 0 error, 1 warning, 2 info,
  * 3 debug.  fn must not call choir.  fn NULL: lines up to the level of CHOIR_LOG=error|warn|info|debug[:FILE] go to
- * FILE or standard error; none without CHOIR_LOG. */
+ * FILE or standard error; none without CHOIR_LOG.  Lines of every call, which cost time, are made with CHOIR_LOG=debug
+ * alone, whoever gets them. */
 typedef void (*choir_log_fn)(void *ctx, int level, const char *text);
 CHOIR_API void choir_set_log(choir_log_fn fn, void *ctx);
 

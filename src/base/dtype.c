@@ -2,9 +2,9 @@
 #include "base/dtype.h"
 
 static const unsigned char kinds[] = {
-#define DTYPE(name, number, text, bytes, kind) [number] = KIND_##kind,
+#define CHOIR_DTYPE(name, number, text, bytes, kind) [number] = KIND_##kind,
 #include <choir/dtype.def>
-#undef DTYPE
+#undef CHOIR_DTYPE
 };
 
 enum dtype_kind dtype_kind(choir_dtype dtype)

@@ -9,15 +9,15 @@
 enum dtype_kind { KIND_SIGNED = 1, KIND_UNSIGNED, KIND_BOOL, KIND_REAL, KIND_NARROW, KIND_PAIR };
 
 enum {
-#define DTYPE(name, number, text, bytes, kind) +1
+#define CHOIR_DTYPE(name, number, text, bytes, kind) +1
 	N_DTYPES = 0
 #include <choir/dtype.def>
-#undef DTYPE
+#undef CHOIR_DTYPE
 	,
-#define OP(name, number, text, about) +1
+#define CHOIR_OP(name, number, text, about) +1
 	N_OPS = 0
 #include <choir/op.def>
-#undef OP
+#undef CHOIR_OP
 };
 
 /* dtype_kind: 0 for an unknown number. */

@@ -16,15 +16,15 @@
 #define PAGE_BYTES  4096
 
 static const char *const dtype_options[] = {
-#define DTYPE(name, number, text, bytes, kind) [number] = #name,
+#define CHOIR_DTYPE(name, number, text, bytes, kind) [number] = #name,
 #include <choir/dtype.def>
-#undef DTYPE
+#undef CHOIR_DTYPE
 };
 
 static const char *const op_options[] = {
-#define OP(name, number, text, about) [number] = #name,
+#define CHOIR_OP(name, number, text, about) [number] = #name,
 #include <choir/op.def>
-#undef OP
+#undef CHOIR_OP
 };
 
 const char *reduce_dtype_option(choir_dtype dtype)

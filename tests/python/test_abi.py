@@ -95,9 +95,9 @@ class Version(unittest.TestCase):
 class Numbers(unittest.TestCase):
     def test_lists(self):
         for c_name, file, macro in (
-            ("choir_status", "status.def", "STATUS"),
-            ("choir_dtype", "dtype.def", "DTYPE"),
-            ("choir_op", "op.def", "OP"),
+            ("choir_status", "status.def", "CHOIR_STATUS"),
+            ("choir_dtype", "dtype.def", "CHOIR_DTYPE"),
+            ("choir_op", "op.def", "CHOIR_OP"),
         ):
             self.assertEqual([(one.name, one.value) for one in _abi.ENUMS[c_name][0]], rows(file, macro), c_name)
 
@@ -114,7 +114,8 @@ class Numbers(unittest.TestCase):
 
     def test_sizes_of_elements(self):
         text = (INCLUDE / "choir" / "dtype.def").read_text()
-        sizes = {name: int(size) for name, size in re.findall(r'^DTYPE\((\w+),.*", *(\d+), *\w+\)', text, flags=re.M)}
+        found = re.findall(r'^CHOIR_DTYPE\((\w+),.*", *(\d+), *\w+\)', text, flags=re.M)
+        sizes = {name: int(size) for name, size in found}
         self.assertEqual({one.name: n for one, n in _abi.DTYPE_BYTES.items()}, sizes)
 
 

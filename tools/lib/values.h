@@ -12,9 +12,9 @@ enum {
 	VALUES_BLOCK = 1024,    /* elements at a time, small enough for the stack */
 	VALUES_MOST_BYTES = 16, /* of an element */
 	VALUES_OPS = 0          /* operators */
-#define OP(name, number, text, about) +1
+#define CHOIR_OP(name, number, text, about) +1
 #include <choir/op.def>
-#undef OP
+#undef CHOIR_OP
 };
 
 struct values {
