@@ -9,6 +9,7 @@
 #include "algo/outcome.h"
 #include "api/dense_plan.h"
 #include "api/local.h"
+#include "api/plan_case.h"
 #include "plan/plan_cost.h"
 
 #include <stdlib.h>
@@ -155,6 +156,8 @@ static choir_status foresee(struct dense *d, const choir_call *call, double *sec
 	TRY(dense_plan_foresee(d, call, true, &f.in, &f.algorithm));
 	if (collective_has(d->collective, TRAIT_REDUCES) && d->op == CHOIR_OP_LOCAL)
 		f.algorithm = NULL;
+	if (f.algorithm != NULL && d->comm->n > 1)
+		TRY(plan_case_check_pieces(d->call, &f.in));
 	f.far = dev_has_far_memory(d->comm->device);
 	f.crosses = f.far && !stays(&f);
 	*algorithm_p = f.algorithm != NULL ? f.algorithm->name : "local";

@@ -63,7 +63,10 @@ static json_t *environment_list(void)
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < n_config_variables; i++) {
-		const char *value = config_text(config_variables[i].name);
+		const char *name = config_variables[i].name, *value = config_text(name);
+
+		if (value != NULL && strcmp(name, "CHOIR_SECRET") == 0)
+			value = "(set)"; /* what is printed ends in logs */
 
 		json_array_append_new(list, json_pack("{s:s, s:s, s:o}", "name", config_variables[i].name, "about",
 		                                      config_variables[i].about, "value", text_of(value)));

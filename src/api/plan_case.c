@@ -34,8 +34,9 @@ static choir_status read_options(const char *call, const choir_plan_options *giv
 	if (choir_dtype_bytes(o.dtype) == 0)
 		return error_set(CHOIR_ARGUMENT, "%s: no data type has number %d", call, (int)o.dtype);
 	if (o.bytes % choir_dtype_bytes(o.dtype) != 0 || o.bytes > SIZE_MAX / 2 / (size_t)o.ranks)
-		return error_set(CHOIR_ARGUMENT, "%s: %zu byte%s of %s on %d rank%s", call, o.bytes, plural(o.bytes),
-		                 choir_dtype_name(o.dtype), o.ranks, plural(o.ranks));
+		return error_set(CHOIR_ARGUMENT,
+		                 "%s: %zu byte%s of %s on %d rank%s: not a multiple of the type, or too many", call,
+		                 o.bytes, plural(o.bytes), choir_dtype_name(o.dtype), o.ranks, plural(o.ranks));
 	if (o.root < 0 || o.root >= o.ranks)
 		return error_set(CHOIR_ARGUMENT, "%s: root is %d of %d rank%s", call, o.root, o.ranks, plural(o.ranks));
 	if (o.shared && (o.staged || o.ranks_per_node < o.ranks))
@@ -177,7 +178,7 @@ struct algo_in plan_case_in(const struct plan_case *c, int rank)
 	};
 
 	/* As the executor: peers do not reach into what is replaced while they read. */
-	in.shared = o->shared && !uneven && !(in.in_place && c->collective == COLLECTIVE_ALLTOALL);
+	in.shared = o->shared && !(in.in_place && c->collective == COLLECTIVE_ALLTOALL);
 	if (uneven && !collective_of_pairs(c->collective))
 		in.bytes = o->bytes * (uint64_t)o->ranks;
 	if (in.in_place && (collective_send_is_inner(c->collective) || collective_recv_is_inner(c->collective)))
@@ -188,16 +189,16 @@ struct algo_in plan_case_in(const struct plan_case *c, int rank)
 }
 
 /* Steps are a few for each message or slot: builders go on to the end, also without memory for more steps. */
-static choir_status check_pieces(const char *call, const struct plan_case *c, const struct algo_in *in)
+choir_status plan_case_check_pieces(const char *call, const struct algo_in *in)
 {
 	struct plan_rank rank = outcome_rank(in, NULL);
 	uint64_t bytes = max_u64(rank.send_bytes, rank.recv_bytes);
-	uint64_t piece = min_u64(c->options.message_bytes, c->options.slot_bytes);
+	uint64_t piece = min_u64(in->message_bytes, in->slot_bytes);
 
 	if (bytes / piece < MOST_PIECES)
 		return CHOIR_SUCCESS;
 	return error_set(CHOIR_UNSUPPORTED, "%s: %s of %llu bytes in pieces of %llu: a plan has less than %d pieces",
-	                 call, c->options.collective, (unsigned long long)bytes, (unsigned long long)piece,
+	                 call, collective_name(in->collective), (unsigned long long)bytes, (unsigned long long)piece,
 	                 MOST_PIECES);
 }
 
@@ -207,7 +208,7 @@ choir_status plan_case_choose(const char *call, struct plan_case *c)
 	const struct algorithm *algorithm;
 	const char *why;
 
-	TRY(check_pieces(call, c, &in));
+	TRY(plan_case_check_pieces(call, &in));
 	if (c->options.algorithm == NULL) {
 		algorithm = rules_choose(&c->rules, &in);
 		if (algorithm == NULL)
@@ -241,7 +242,7 @@ choir_status plan_case_build(const struct plan_case *c, int rank, struct plan *p
 	                         : error_set(CHOIR_UNSUPPORTED, "no counterpart of %s", c->algorithm->name);
 }
 
-choir_status plan_case_team_init(const struct plan_case *c, uint64_t most_steps, struct plan_case_team *out)
+choir_status plan_case_team_init(const struct plan_case *c, int rank, uint64_t most_steps, struct plan_case_team *out)
 {
 	size_t n = (size_t)c->options.ranks;
 	uint64_t steps = 0, refs = 0;
@@ -253,11 +254,13 @@ choir_status plan_case_team_init(const struct plan_case *c, uint64_t most_steps,
 	if (out->ins == NULL || out->plans == NULL || out->ranks == NULL)
 		return error_no_memory("plans", n * (sizeof *out->ins + sizeof *out->plans + sizeof *out->ranks));
 	for (int r = 0; r < out->n; r++) {
+		if (rank != CHOIR_PLAN_ALL_RANKS && rank != r)
+			continue;
 		out->ins[r] = plan_case_in(c, r);
 		TRY(plan_case_build(c, r, &out->plans[r]));
 		steps += out->plans[r].n_steps;
 		refs += (uint64_t)out->plans[r].n_refs + out->plans[r].n_deps;
-		if (refs > PLAN_CHECK_MOST_REFS)
+		if (rank == CHOIR_PLAN_ALL_RANKS && refs > PLAN_CHECK_MOST_REFS)
 			return error_set(
 			    CHOIR_UNSUPPORTED,
 			    "%s by %s on %d ranks: more than %u references of steps, the most that can be checked",

@@ -26,6 +26,9 @@ void plan_case_fini(struct plan_case *c);
 /* plan_case_choose: the algorithm that is named, else the rules'; UNSUPPORTED if it cannot do the call. */
 choir_status plan_case_choose(const char *call, struct plan_case *c);
 
+/* plan_case_check_pieces: UNSUPPORTED for a call of so many bytes that its plan would have millions of steps. */
+choir_status plan_case_check_pieces(const char *call, const struct algo_in *in);
+
 /* plan_case_in: rank's input.  plan_case_build: its plan, which the caller finishes with plan_fini, also after a
  * failure. */
 struct algo_in plan_case_in(const struct plan_case *c, int rank);
@@ -40,8 +43,9 @@ struct plan_case_team {
 	struct plan_team team;
 };
 
-/* plan_case_team_init: all ranks' plans, UNSUPPORTED beyond most_steps steps; plan_case_team_fini in either case. */
-choir_status plan_case_team_init(const struct plan_case *c, uint64_t most_steps, struct plan_case_team *out);
+/* plan_case_team_init: that rank's plan, or those of CHOIR_PLAN_ALL_RANKS, of which there may be most_steps steps
+ * (UNSUPPORTED); the others are empty.  plan_case_team_fini in either case. */
+choir_status plan_case_team_init(const struct plan_case *c, int rank, uint64_t most_steps, struct plan_case_team *out);
 void plan_case_team_fini(struct plan_case_team *team);
 
 #endif

@@ -71,7 +71,7 @@ choir_status choir_plan_check(const choir_plan_options *options, char **report_p
 	if (st == CHOIR_SUCCESS)
 		st = check_bytes(&c);
 	if (st == CHOIR_SUCCESS)
-		st = plan_case_team_init(&c, PLAN_CHECK_MOST_STEPS, &team);
+		st = plan_case_team_init(&c, CHOIR_PLAN_ALL_RANKS, PLAN_CHECK_MOST_STEPS, &team);
 	if (st == CHOIR_SUCCESS)
 		st = check_team(&c, &team);
 	if (st == CHOIR_SUCCESS && report_p != NULL)

@@ -96,7 +96,7 @@ static choir_status print(const struct plan_case *c, int rank, int format, char 
 
 	if (out == NULL)
 		return error_no_memory("a plan's text", 1);
-	st = plan_case_team_init(c, UINT64_MAX, &team);
+	st = plan_case_team_init(c, rank, UINT64_MAX, &team);
 	if (st == CHOIR_SUCCESS)
 		st = printers[format](c, &team, rank, out);
 	plan_case_team_fini(&team);

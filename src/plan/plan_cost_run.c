@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 enum { DONE, HEAD, CAME, FLAG };
@@ -290,6 +291,8 @@ choir_status plan_cost_run(struct plan_cost *cost, struct plan_forecast *out, do
 		if (finish_s)
 			finish_s[r] = cost->ranks[r].finish_s;
 	}
+	if (!isfinite(forecast.seconds))
+		return error_set(CHOIR_ARGUMENT, "the costs are too large: the time is no finite number");
 	forecast.messages = cost->messages;
 	forecast.network_messages = cost->network_messages;
 	forecast.network_bytes = cost->network_bytes;

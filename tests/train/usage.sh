@@ -28,5 +28,11 @@ refused --compress --compress oktopk --via mpi
 refused --density --compress oktopk --density 1.5
 refused --momentum --momentum 1
 refused --dense-steps --dense-steps 3
+# A disk that is full.
+said=$("$train" --local 1 --text "$0" --steps 3 --batch 8 --candidates 8 --width 4 --hidden 4 --loss-out /dev/full 2>&1)
+if [ $? -eq 0 ] || ! printf '%s' "$said" | grep -q '/dev/full cannot be written'; then
+	echo "choir-train --loss-out /dev/full: $said"
+	status=1
+fi
 "$train" --help | grep -q -e --candidates || status=1
 exit $status

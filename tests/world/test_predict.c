@@ -79,6 +79,8 @@ static void grows(struct world *world, int rank, choir_comm *comm, void *unused)
 	CHECK(none > 0);
 	SAYS(choir_predict(comm, "send", 5, CHOIR_F32, 0, rank, NULL, &none, NULL), CHOIR_UNSUPPORTED,
 	     "choir_predict|itself");
+	SAYS(choir_predict(comm, "broadcast", (size_t)1 << 50, CHOIR_U8, 0, 0, NULL, &none, NULL), CHOIR_UNSUPPORTED,
+	     "choir_predict|pieces");
 	SAYS(choir_predict(comm, "topk_allreduce", 5, CHOIR_F32, 0, 0, NULL, &none, NULL), CHOIR_UNSUPPORTED,
 	     "choir_predict|topk_allreduce");
 	SAYS(choir_predict(comm, "allreduce", 5, 77, CHOIR_OP_SUM, 0, NULL, &none, NULL), CHOIR_ARGUMENT,

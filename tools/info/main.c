@@ -3,6 +3,7 @@
 #include "info.h"
 
 #include "lib/flags.h"
+#include "lib/output.h"
 
 #include <choir/choir.h>
 #include <stdio.h>
@@ -62,5 +63,5 @@ int main(int argc, char **argv)
 		fputc('\n', stdout);
 	json_decref(info);
 	info_mpi_done();
-	return status;
+	return output_written("choir-info") ? status : EXIT_USAGE;
 }

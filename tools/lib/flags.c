@@ -40,8 +40,9 @@ static error_t read_number(struct reader *reader, const struct flag *flag, const
 	value = strtod(text, &end);
 	if (end == text || *end != '\0' || !isfinite(value) || value < flag->least ||
 	    (whole && (value != floor(value) || value > most)))
-		return complain(reader, "--%s: '%s' is no %s from %g on", flag->name, text,
-		                whole ? "whole number" : "number", flag->least);
+		return value > most && whole ? complain(reader, "--%s: '%s' is more than %.0f", flag->name, text, most)
+		                             : complain(reader, "--%s: '%s' is no %s from %g on", flag->name, text,
+		                                        whole ? "whole number" : "number", flag->least);
 	if (flag->kind == FLAG_INT)
 		*(int *)(void *)(reader->out + flag->at) = (int)value;
 	else if (flag->kind == FLAG_WHOLE)

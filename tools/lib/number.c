@@ -16,7 +16,7 @@ bool number_bytes(const char *text, size_t *out)
 	const char *suffix;
 
 	/* strtod also reads "0x8", "inf" and " 8": a size starts with a digit and has no x. */
-	if (!isdigit((unsigned char)text[0]) || memchr(text, 'x', (size_t)(end - text)) != NULL)
+	if (!isdigit((unsigned char)text[0]) || strcspn(text, "xX") < (size_t)(end - text))
 		return false;
 	if (*end != '\0' && (suffix = strchr(suffixes, toupper((unsigned char)*end))) != NULL) {
 		value = ldexp(value, 10 * (int)(suffix - suffixes + 1));

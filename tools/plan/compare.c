@@ -43,6 +43,7 @@ static json_t *row_of(const struct args *args, const choir_plan_options *options
 {
 	char *text;
 	json_t *algorithms, *algorithm, *times, *row;
+	choir_plan_prediction p = { .struct_size = sizeof p };
 	size_t i;
 
 	*st = choir_plan_algorithms(options, &text);
@@ -61,8 +62,10 @@ static json_t *row_of(const struct args *args, const choir_plan_options *options
 			                     "time_us", seconds * 1e6, "chosen", json_object_get(algorithm, "chosen")));
 		if (*st != CHOIR_SUCCESS && *st != CHOIR_UNSUPPORTED)
 			break;
-		*st = CHOIR_SUCCESS; /* too many steps to play through: no entry */
+		*st = CHOIR_SUCCESS; /* too many steps to play through, most likely: no entry */
 	}
+	if (json_array_size(times) == 0 && *st == CHOIR_SUCCESS)
+		*st = choir_plan_predict(options, &args->costs, &p, NULL); /* why there is none */
 	json_decref(algorithms);
 	row =
 	    json_pack("{s:i, s:I, s:o}", "ranks", options->ranks, "bytes", (json_int_t)options->bytes, "times", times);

@@ -2,6 +2,8 @@
 /* choir-plan: what each rank of a collective would do; whether that is right; how long it would take. */
 #include "plan.h"
 
+#include "lib/output.h"
+
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,5 +84,5 @@ int main(int argc, char **argv)
 
 	if (status < 0)
 		status = modes[args.mode](&args);
-	return status;
+	return output_written("choir-plan") || status != EXIT_FINE ? status : EXIT_USAGE;
 }

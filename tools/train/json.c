@@ -47,13 +47,21 @@ static json_t *summary(const struct report *report)
 	return root;
 }
 
-choir_status report_files(const struct report *report)
+choir_status report_files(struct report *report)
 {
 	const struct options *options = report->options;
 	char error[OUTFILE_ERROR_BYTES];
 	choir_status st = CHOIR_SUCCESS;
 	json_t *root;
 
+	if (report->loss_file != NULL) {
+		bool written = ferror(report->loss_file) == 0;
+
+		written &= fclose(report->loss_file) == 0;
+		report->loss_file = NULL;
+		if (!written)
+			return failure(CHOIR_ARGUMENT, "%s cannot be written", options->loss_out);
+	}
 	if (!report->speaks || report->whole.n_steps == 0 || (!options->json && !options->plot))
 		return CHOIR_SUCCESS;
 	root = summary(report);

@@ -66,7 +66,7 @@ void report_line(struct report *report);
 void report_end(struct report *report);
 
 /* report_files: writes what is asked for; after report_end. */
-choir_status report_files(const struct report *report);
+choir_status report_files(struct report *report);
 
 /* report_mean: the mean loss of steps first ... first + n - 1.  report_seconds, report_words_per_s: of the whole
  * run. */

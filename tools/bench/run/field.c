@@ -15,7 +15,7 @@ enum { BATCHES_BELOW = 65536 };
 void run_note_no(const struct run *run, const char *way, const char *why)
 {
 	if (run->world->rank == 0)
-		fprintf(run->to_text ? stdout : stderr, "# no %s here: %s\n", way, why);
+		fprintf(run->to_text && !run->args->csv ? stdout : stderr, "# no %s here: %s\n", way, why);
 }
 
 void run_note_vs(struct run *run, const char *const *why_not, struct contender *const *vs)

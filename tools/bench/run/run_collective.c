@@ -52,7 +52,7 @@ void run_collective(struct run *run, const struct collective_row *what, const ch
 
 	if (run->to_text && !args->csv)
 		report_text_columns(args, title, kind);
-	if (run->to_text && args->in_place && !what->in_place && what->kind != SPREAD_NOTHING)
+	if (run->to_text && !args->csv && args->in_place && !what->in_place && what->kind != SPREAD_NOTHING)
 		report_text_note("%s has no in-place form: out of place", what->name);
 	for (int t = 0; t < n_dtypes; t++)
 		for (int o = 0; o < n_ops; o++) {
