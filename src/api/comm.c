@@ -314,6 +314,14 @@ choir_status choir_comm_flush(choir_comm *comm)
 	return st;
 }
 
+/* Is none ever used? */
+static bool has_no_kernel(const choir_device *device, const struct user_op *user)
+{
+	if (user != NULL && user->text == NULL)
+		return true;
+	return dev_is_host(device) && (user == NULL || user->config.fold != NULL);
+}
+
 choir_status choir_comm_warm(choir_comm *comm, choir_dtype dtype, choir_op op)
 {
 	static const char call[] = "choir_comm_warm";
@@ -325,7 +333,7 @@ choir_status choir_comm_warm(choir_comm *comm, choir_dtype dtype, choir_op op)
 		return error_set(CHOIR_ARGUMENT, "%s: no data type has number %d", call, (int)dtype);
 	if (user_op_is(op))
 		TRY(user_op_find(call, op, &user));
-	if (user != NULL ? user->text == NULL : dev_is_host(comm->device)) /* no kernel is ever used */
+	if (has_no_kernel(comm->device, user))
 		st = reduce_supported(dtype, op);
 	else
 		st = reduce_kernel_warm(comm->device, dtype, op);

@@ -73,7 +73,6 @@ void choir_set_log(choir_log_fn fn, void *ctx)
 	pthread_mutex_lock(&sink_lock);
 	sink = fn;
 	sink_ctx = ctx;
-	atomic_store(&log_calls_wanted, fn == NULL && own_level == LOG_DEBUG);
 	pthread_mutex_unlock(&sink_lock);
 }
 

@@ -51,8 +51,8 @@ const struct user_op *user_op_held(choir_op op);
 /* user_op_text: a reference to one with that text; NULL if there is none. */
 struct user_op *user_op_text(uint64_t text_hash);
 
-/* user_op_code: what ranks send of an operator: its number, or of the caller's USER_OP_FIRST + 31 bits of its hash.
- * user_op_code_name: "affine", or "operator 5f3a21bc" of one that this process has not, into text. */
+/* user_op_code: what ranks send of an operator: its number, or of the caller's USER_OP_FIRST + 30 bits of its hash.
+ * user_op_code_name: "affine [5f3a21bc]", or "operator [5f3a21bc]" of one that this process has not, into text. */
 choir_op user_op_code(choir_op op);
 enum { USER_OP_CODE_BYTES = USER_OP_NAME_BYTES + 16 };
 const char *user_op_code_name(choir_op code, char text[USER_OP_CODE_BYTES]);

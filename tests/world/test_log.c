@@ -209,12 +209,19 @@ static void test_failure(void **state)
 	assert_true(count(" error: ") > 0);
 }
 
-static int seen;
+static int seen, seen_calls;
 
 static void keep(void *ctx, int lines_level, const char *text)
 {
-	(void)ctx, (void)text;
+	(void)ctx;
 	seen += lines_level == 0;
+	seen_calls += lines_level == 3 && strstr(text, "barrier") != NULL;
+}
+
+static void meet(struct world *world, int rank, choir_comm *comm, void *unused)
+{
+	(void)unused;
+	OK(choir_barrier(comm, NULL, NULL));
 }
 
 static void test_own_function(void **state)
@@ -223,9 +230,11 @@ static void test_own_function(void **state)
 
 	(void)state;
 	choir_set_log(keep, NULL);
+	world_run(RANKS, NULL, meet, NULL);
 	world_run(RANKS, NULL, fails, NULL);
 	choir_set_log(NULL, NULL);
 	assert_true(seen > 0);
+	assert_int_equal(seen_calls >= RANKS, strcmp(level, "debug") == 0);
 	assert_int_equal(strlen(read_log()), before);
 }
 
