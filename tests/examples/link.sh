@@ -1,6 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Installs choir, moves the installed tree, builds docs/examples/link-* against it and runs the results.
+# By CMake also a project that can do without MPI, with a wrapper that is no MPICH's, and then with the right one in the
+# same build folder.
 # usage: link.sh cmake|pkgconfig CMAKE BUILD WORK EXAMPLES LIBDIR MPIEXEC CC
 set -eu
 way=$1 cmake=$2 build=$3 work=$4 examples=$5 libdir=$6 mpiexec=$7 cc=$8
@@ -22,6 +24,23 @@ cmake)
 	"$cmake" -S "$examples/link-cmake" -B "$work/out" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc" \
 		>"$work/cmake.log"
 	"$cmake" --build "$work/out" >>"$work/cmake.log"
+	mkdir "$work/may"
+	cat >"$work/may/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.25)
+project(may C)
+find_package(choir REQUIRED OPTIONAL_COMPONENTS mpi)
+if((WANTED AND NOT choir_mpi_FOUND) OR (choir_mpi_FOUND AND NOT WANTED))
+	message(FATAL_ERROR "mpi wanted ${WANTED}, found ${choir_mpi_FOUND}: ${choir_NOT_FOUND_MESSAGE}")
+endif()
+END
+	printf '#!/bin/sh\nexit 1\n' >"$work/mpicc"
+	chmod +x "$work/mpicc"
+	for wrapper in "$work/mpicc" "$(command -v mpicc.mpich || command -v mpicc)"; do
+		wanted=ON
+		[ "$wrapper" != "$work/mpicc" ] || wanted=OFF
+		"$cmake" -S "$work/may" -B "$work/may/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc" \
+			-DMPICH_MPICC="$wrapper" -DWANTED=$wanted >"$work/may.log"
+	done
 	;;
 pkgconfig)
 	mkdir "$work/out"
