@@ -214,12 +214,31 @@ static choir_status propose(struct alltoallv_args *args, const choir_call *call,
 	return st;
 }
 
+/* The kernels that SVM may need are built before the call begins, within its deadline. */
+static choir_status warm_svm(const struct alltoallv_args *args, const choir_call *call)
+{
+	const struct call_key *key = args->key;
+	struct dev_access access;
+	choir_status st;
+
+	if (key->send.kind != CHOIR_BUFFER_SVM && key->recv.kind != CHOIR_BUFFER_SVM)
+		return CHOIR_SUCCESS;
+	call_builds_begin(args->comm, call);
+	st = dev_resolve(args->comm->device, key->send, args->send.extent, false, &access);
+	if (st == CHOIR_SUCCESS)
+		st = dev_resolve(args->comm->device, key->recv, args->recv.extent, true, &access);
+	if (st != CHOIR_SUCCESS)
+		st = error_prefix(st, "%s", key->form->name);
+	return call_builds_end(args->comm, st);
+}
+
 static choir_status start_args(struct alltoallv_args *args, const choir_call *call, choir_event **event_p)
 {
 	bool done;
 
 	TRY(alltoallv_args_check(args));
 	TRY(call_may_start(args->key->form->name, args->comm, event_p));
+	TRY(warm_svm(args, call));
 	TRY(propose(args, call, event_p, &done));
 	return done ? CHOIR_SUCCESS : start_script(args, call, event_p);
 }

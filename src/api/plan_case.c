@@ -177,8 +177,9 @@ struct algo_in plan_case_in(const struct plan_case *c, int rank)
 		.message_bytes = o->message_bytes,
 	};
 
-	/* As the executor: peers do not reach into what is replaced while they read. */
-	in.shared = o->shared && !(in.in_place && c->collective == COLLECTIVE_ALLTOALL);
+	/* Peers do not reach into what is replaced while they read.  The executor's v forms share memory too; the
+	 * limits of the rules are not tried for them. */
+	in.shared = o->shared && !uneven && !(in.in_place && c->collective == COLLECTIVE_ALLTOALL);
 	if (uneven && !collective_of_pairs(c->collective))
 		in.bytes = o->bytes * (uint64_t)o->ranks;
 	if (in.in_place && (collective_send_is_inner(c->collective) || collective_recv_is_inner(c->collective)))

@@ -3,8 +3,9 @@
  *
  * The key of a program is its source's name and its options; sources are embedded, so a name stands for one text.  A
  * compiler cannot be stopped, so a thread of its own builds each program, without the lock, and the threads that need
- * the program wait until it is built or their deadline passes.  A failed build keeps its status and sentence.  Entries
- * live as long as the device, so pointers to them are valid without the lock.  Each entry lists its unused kernels. */
+ * the program wait until it is built or their deadline passes.  A failed build keeps its status and sentence;
+ * one that failed for want of memory is tried again when it is asked for.  Entries live as long as the device, so
+ * pointers to them are valid without the lock.  Each entry lists its unused kernels. */
 #include "dev/program.h"
 #include "dev/device_impl.h"
 #include "dev/launch.h"
@@ -335,8 +336,8 @@ static choir_status program_get(choir_device *device, const char *source, const 
 
 	pthread_mutex_lock(&cache->lock);
 	st = find_or_start(device, source, options, until, &program);
-	if (st == CHOIR_SUCCESS && program->state == PROGRAM_BUILDING)
-		wait_until_built(cache, program, until);
+	while (st == CHOIR_SUCCESS && program->state == PROGRAM_BUILDING && program_now_ns() < until)
+		wait_until_built(cache, program, until); /* again where another thread has it built anew */
 	ended = st == CHOIR_SUCCESS && program->state != PROGRAM_BUILDING;
 	if (ended && program->status != CHOIR_SUCCESS)
 		st = error_set(program->status, "%s", program->error);

@@ -300,6 +300,9 @@ void run_share_event(struct run *first, struct run *second);
  * holds the right to drive. */
 void run_end_script(struct run *run, bool drives);
 
+/* run_drop_script: of an unsubmitted run; silent where it has none. */
+void run_drop_script(struct run *run);
+
 /* run_discard: an unsubmitted run, or one whose event has completed: frees or pools it. */
 void run_discard(struct run *run);
 

@@ -163,13 +163,21 @@ static bool has_little_memory(const struct run *run)
 	       run->device_memory.sent.bytes <= POOLED_SCRATCH_BYTES;
 }
 
+void run_drop_script(struct run *run)
+{
+	if (!run_is_script(run))
+		return;
+	run->script.ops->destroy(run->script.state);
+	run->script.ops = NULL;
+	run->script.state = NULL;
+}
+
 void run_discard(struct run *run)
 {
 	struct choir_comm *comm = run->comm;
 	choir_event *event = run->event;
 
-	if (run_is_script(run))
-		run->script.ops->destroy(run->script.state);
+	run_drop_script(run);
 	free(run->text);
 	free(run->match_key);
 	release_kept(run);

@@ -131,10 +131,13 @@ void submit_drop(struct run *const *parts, size_t n, choir_status st, const char
 	pthread_mutex_lock(&comm->submission.lock);
 	parts[0]->event->run = NULL;
 	pthread_mutex_unlock(&comm->submission.lock);
+	for (size_t i = 0; i < n; i++)
+		run_drop_script(parts[i]); /* whoever waited finds the state of its call free */
 	for (size_t i = 0; i < n; i++) {
 		event_complete(parts[i]->event, st, text);
 		run_discard(parts[i]);
 	}
+	bell_ring_mine(); /* whoever waits for the event, or has a call that depends on it */
 	comm_release(comm);
 }
 

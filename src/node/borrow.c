@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "node/borrow.h"
 
+#include "base/arithmetic.h"
 #include "base/error.h"
 #include "base/plural.h"
 #include "node/arena.h"
@@ -66,14 +67,19 @@ static bool is_file(int fd, uint64_t device, uint64_t inode)
  * of it is mapped, and its line compared. */
 static bool is_behind(int fd, const struct mapping *m)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
 	struct mapping found;
-	void *base = fd >= 0 ? mmap(NULL, page, PROT_READ, MAP_SHARED, fd, (off_t)m->offset) : MAP_FAILED;
+	struct stat file;
+	void *base;
 
+	if (fd < 0 || fstat(fd, &file) != 0)
+		return false;
+	bytes = max_u64(bytes, (uint64_t)file.st_blksize); /* a large page, where the file is of those */
+	base = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, (off_t)m->offset);
 	if (base == MAP_FAILED)
 		return false;
 	find_mapping((uintptr_t)base, &found);
-	munmap(base, page);
+	munmap(base, bytes);
 	return found.major == m->major && found.minor == m->minor && found.inode == m->inode;
 }
 
@@ -81,14 +87,14 @@ static bool is_behind(int fd, const struct mapping *m)
 static int open_file(const struct mapping *m)
 {
 	char path[64];
-	int fd = open(m->path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+	int fd = shared_above_standard(open(m->path, O_RDWR | O_CLOEXEC | O_NONBLOCK));
 
 	if (is_behind(fd, m))
 		return fd;
 	if (fd >= 0)
 		close(fd);
 	snprintf(path, sizeof path, "/proc/self/map_files/%" PRIx64 "-%" PRIx64, m->start, m->end);
-	fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+	fd = shared_above_standard(open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK));
 	if (fd >= 0 && !is_behind(fd, m)) {
 		close(fd);
 		fd = -1;
@@ -103,11 +109,7 @@ static choir_status make_room(int fd, const void *ptr, const struct borrow_addre
 		return error_set(CHOIR_UNSUPPORTED,
 		                 "%p, %" PRIu64 " byte%s: the file behind it ends before, at byte %" PRIu64, ptr,
 		                 address->bytes, plural(address->bytes), (uint64_t)file->st_size);
-	if (!shared_reserve(fd, (off_t)address->offset, (off_t)address->bytes))
-		return error_set(CHOIR_NO_MEMORY,
-		                 "%p, %" PRIu64 " byte%s: the file system behind it has no room for them: %m", ptr,
-		                 address->bytes, plural(address->bytes));
-	return CHOIR_SUCCESS;
+	return shared_reserve("the file behind registered memory", fd, (off_t)address->offset, (off_t)address->bytes);
 }
 
 choir_status borrow_begin(const void *ptr, uint64_t bytes, struct borrow_address *out)

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -18,6 +19,7 @@
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 /* Note [shared memory that never signals].  The first access to a page of a sparse file raises SIGBUS if there is no
@@ -148,14 +150,28 @@ static choir_status allocate(const char *what, int fd, off_t at, off_t end)
 	return CHOIR_SUCCESS;
 }
 
-bool shared_reserve(int fd, off_t at, off_t bytes)
+/* What the file has yet to get of the machine's memory; 0 on a disk. */
+static uint64_t memory_missing(int fd, uint64_t bytes)
+{
+	struct statfs system;
+	struct stat file;
+
+	if (fstatfs(fd, &system) != 0 || system.f_type != TMPFS_MAGIC || fstat(fd, &file) != 0)
+		return 0;
+	return bytes - min_u64(bytes, (uint64_t)file.st_blocks * 512);
+}
+
+choir_status shared_reserve(const char *what, int fd, off_t at, off_t bytes)
 {
 	off_t end = at + bytes, portion = MOST_PORTION_BYTES;
 
+	TRY(check_available(what, memory_missing(fd, (uint64_t)bytes)));
 	while (at < end)
 		if (!allocate_portion(fd, FALLOC_FL_KEEP_SIZE, &at, end, &portion))
-			return errno == EOPNOTSUPP;
-	return true;
+			return errno == EOPNOTSUPP ? CHOIR_SUCCESS
+			                           : error_set(CHOIR_NO_MEMORY, "no room for %s (%lld bytes): %m", what,
+			                                       (long long)bytes);
+	return CHOIR_SUCCESS;
 }
 
 static choir_status fill_file(const char *what, int fd, off_t bytes, off_t first)
@@ -198,16 +214,15 @@ static choir_status draw_nonce(uint64_t *out)
 	return CHOIR_SUCCESS;
 }
 
-/* Never as 0, 1 or 2, where a program that has closed them may still write. */
-static int create_file(const char *what)
+int shared_above_standard(int fd)
 {
-	int fd = memfd_create(what, MFD_CLOEXEC | MFD_ALLOW_SEALING), low = fd;
+	int above;
 
-	if (low < 0 || low > STDERR_FILENO)
+	if (fd < 0 || fd > STDERR_FILENO)
 		return fd;
-	fd = fcntl(low, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	close(low);
-	return fd;
+	above = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	close(fd);
+	return above;
 }
 
 choir_status shared_make(const char *what, uint64_t bytes, struct shared_map *out)
@@ -228,7 +243,7 @@ choir_status shared_make_growing(const char *what, uint64_t bytes, uint64_t firs
 	first = round_up(first, page);
 	TRY(check_file_size(what, bytes));
 	TRY(draw_nonce(&nonce));
-	fd = create_file(what);
+	fd = shared_above_standard(memfd_create(what, MFD_CLOEXEC | MFD_ALLOW_SEALING));
 	if (fd < 0)
 		return error_errno(CHOIR_NO_MEMORY, "memfd_create");
 	st = fill_file(what, fd, (off_t)bytes, (off_t)first);
@@ -338,7 +353,7 @@ static choir_status map_peer(const char *what, int64_t process, int file, uint64
 choir_status shared_find(const char *what, int64_t process, int fd, uint64_t nonce, uint64_t min_bytes,
                          struct shared_map *out)
 {
-	int file = open_peer(what, process, fd), passed;
+	int file = shared_above_standard(open_peer(what, process, fd)), passed;
 	choir_status st;
 
 	if (file < 0)
@@ -347,7 +362,7 @@ choir_status shared_find(const char *what, int64_t process, int fd, uint64_t non
 		st = map_peer(what, process, file, nonce, min_bytes, out);
 	if (st != CHOIR_TRANSPORT)
 		return st;
-	passed = porter_fetch(process, PORTER_MEMORY, fd, nonce, 0);
+	passed = shared_above_standard(porter_fetch(process, PORTER_MEMORY, fd, nonce, 0));
 	return passed < 0 ? st : map_peer(what, process, passed, nonce, min_bytes, out);
 }
 

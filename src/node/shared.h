@@ -5,7 +5,6 @@
 #define NODE_SHARED_H
 
 #include <choir/types.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -43,9 +42,12 @@ choir_status shared_fill(const struct shared_map *map, const char *what, uint64_
  * silently: then they take them. */
 void shared_map_ahead(const struct shared_map *map, uint64_t off, uint64_t bytes);
 
-/* shared_reserve: allocates that part of a file, of whatever kind, or finds that its file system does not.  False, with
- * errno: there is no room. */
-bool shared_reserve(int fd, off_t at, off_t bytes);
+/* shared_above_standard: the descriptor, or a copy of it above 2 in its place: where a program has closed the standard
+ * ones it may still write to them.  -1 stays -1. */
+int shared_above_standard(int fd);
+
+/* shared_reserve: allocates that part of a file of any kind, or finds that its file system does not.  NO_MEMORY. */
+choir_status shared_reserve(const char *what, int fd, off_t at, off_t bytes);
 
 /* shared_root: prefix of the paths that memory_left reads; tests set it. */
 extern const char *shared_root;

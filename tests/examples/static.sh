@@ -50,9 +50,10 @@ export PKG_CONFIG_PATH
 "$cc" -std=c11 "$examples/devices.c" $(pkg-config --cflags --libs --static choir) -o "$work/out/devices"
 "$work/out/devices" 2
 
-"$cmake" -S "$source" -B "$work/build" -DBUILD_SHARED_LIBS=ON -DCMAKE_INSTALL_INCLUDEDIR=/elsewhere/include \
-	>"$work/cmake.log"
-grep -q "^includedir=/elsewhere/include$" "$work/build/choir.pc"
+"$cmake" -S "$source" -B "$work/build" -DBUILD_SHARED_LIBS=ON -DCMAKE_INSTALL_LIBDIR=/elsewhere/lib \
+	-DCMAKE_INSTALL_PREFIX=/here >"$work/cmake.log"
+grep -q "^prefix=/here$" "$work/build/choir.pc"
+grep -q "^libdir=/elsewhere/lib$" "$work/build/choir.pc"
 "$cmake" --build "$work/build" --target choir >"$work/build.log" || {
 	tail -n 20 "$work/build.log"
 	exit 1

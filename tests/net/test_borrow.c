@@ -131,7 +131,7 @@ static void test_room(void **state)
 	(void)state;
 	refusal = ENOSPC;
 	assert_int_equal(borrow_begin(memory, BYTES, &address), CHOIR_NO_MEMORY);
-	assert_non_null(strstr(error_text(), "no room"));
+	assert_non_null(strstr(error_text(), "no room for the file behind registered memory"));
 	assert_int_equal(address.bytes, 0);
 	refusal = EOPNOTSUPP; /* of a file system that cannot say it */
 	assert_int_equal(borrow_begin(memory, BYTES, &address), CHOIR_SUCCESS);

@@ -50,10 +50,28 @@ static void make_without_standard(void *ctx)
 	shared_drop(&map);
 }
 
+/* A peer keeps the descriptor of a file that grows. */
+static void open_without_standard(void *ctx)
+{
+	const struct shared_map *theirs = ctx;
+	struct shared_map map;
+
+	close(STDOUT_FILENO);
+	REQUIRE(shared_find("choir-test", process_id_of((int)getppid()), theirs->fd, theirs->nonce, 4096, &map) ==
+	        CHOIR_SUCCESS);
+	REQUIRE(map.fd > STDERR_FILENO && fcntl(STDOUT_FILENO, F_GETFD) == -1);
+	shared_drop(&map);
+}
+
 static void standard_descriptors_are_not_taken(void **state)
 {
+	struct shared_map map;
+
 	(void)state;
 	end_child(start_child(make_without_standard, NULL));
+	assert_int_equal(shared_make_growing("choir-test", 1 << 20, 4096, &map), CHOIR_SUCCESS);
+	end_child(start_child(open_without_standard, &map));
+	shared_drop(&map);
 }
 
 int main(void)

@@ -28,9 +28,13 @@ install(FILES ${PROJECT_SOURCE_DIR}/docs/LICENSE DESTINATION ${CMAKE_INSTALL_DOC
 
 # The tools install themselves; this is how they find the libraries there.
 file(RELATIVE_PATH bin_to_lib /${CMAKE_INSTALL_BINDIR} /${CMAKE_INSTALL_LIBDIR})
+set(tools_rpath "$ORIGIN/${bin_to_lib}")
+if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
+	set(tools_rpath "${CMAKE_INSTALL_LIBDIR}")
+endif()
 foreach(tool choir-bench choir-info choir-plan choir-train)
 	if(TARGET ${tool})
-		set_target_properties(${tool} PROPERTIES INSTALL_RPATH "$ORIGIN/${bin_to_lib}")
+		set_target_properties(${tool} PROPERTIES INSTALL_RPATH "${tools_rpath}")
 	endif()
 endforeach()
 
@@ -50,6 +54,10 @@ install(FILES ${PROJECT_BINARY_DIR}/choirConfig.cmake ${PROJECT_BINARY_DIR}/choi
 set(pc_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 file(RELATIVE_PATH pc_to_prefix /${pc_dir} /)
 string(REGEX REPLACE "/$" "" pc_to_prefix "${pc_to_prefix}")
+set(pc_prefix "\${pcfiledir}/${pc_to_prefix}")
+if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}") # then nothing can be moved
+	set(pc_prefix "${CMAKE_INSTALL_PREFIX}")
+endif()
 foreach(what lib include)
 	string(TOUPPER CMAKE_INSTALL_${what}DIR folder)
 	if(IS_ABSOLUTE "${${folder}}")

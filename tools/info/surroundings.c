@@ -26,9 +26,11 @@ static json_t *entry_of(const json_t *known, const char *name, const char *value
 	const char *about = known != NULL ? "choir does not know this one: misspelt?" : "the list of them is not here";
 	json_t *shown;
 
-	if (variable != NULL)
+	if (variable != NULL && json_is_string(json_object_get(variable, "value")))
 		return json_pack("{s:O, s:O}", "value", json_object_get(variable, "value"), "about",
 		                 json_object_get(variable, "about"));
+	if (variable != NULL)
+		about = json_string_value(json_object_get(variable, "about"));
 	shown = json_string(strcmp(name, "CHOIR_SECRET") == 0 ? "(set)" : value);
 	return json_pack("{s:o, s:s}", "value", shown != NULL ? shown : json_string("(no UTF-8)"), "about", about);
 }

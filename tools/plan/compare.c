@@ -43,7 +43,6 @@ static json_t *row_of(const struct args *args, const choir_plan_options *options
 {
 	char *text;
 	json_t *algorithms, *algorithm, *times, *row;
-	choir_plan_prediction p = { .struct_size = sizeof p };
 	size_t i;
 
 	*st = choir_plan_algorithms(options, &text);
@@ -64,8 +63,6 @@ static json_t *row_of(const struct args *args, const choir_plan_options *options
 			break;
 		*st = CHOIR_SUCCESS; /* too many steps to play through, most likely: no entry */
 	}
-	if (json_array_size(times) == 0 && *st == CHOIR_SUCCESS)
-		*st = choir_plan_predict(options, &args->costs, &p, NULL); /* why there is none */
 	json_decref(algorithms);
 	row =
 	    json_pack("{s:i, s:I, s:o}", "ranks", options->ranks, "bytes", (json_int_t)options->bytes, "times", times);
@@ -165,6 +162,20 @@ static json_t *rows_of(const struct args *args, int ranks, choir_status *st)
 	}
 }
 
+/* Why no row has a time: SUCCESS if one has. */
+static choir_status why_empty(const struct args *args, const json_t *rows)
+{
+	choir_plan_prediction p = { .struct_size = sizeof p };
+	choir_plan_options options = args->options;
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach((json_t *)rows, i,
+	                   row) if (json_array_size(json_object_get(row, "times")) > 0) return CHOIR_SUCCESS;
+	options.ranks = args->ranks[0];
+	return choir_plan_predict(&options, &args->costs, &p, NULL);
+}
+
 int plan_compare(const struct args *args)
 {
 	json_t *all = json_array();
@@ -183,6 +194,8 @@ int plan_compare(const struct args *args)
 		json_array_extend(all, rows);
 		json_decref(rows);
 	}
+	if (st == CHOIR_SUCCESS)
+		st = why_empty(args, all);
 	if (st == CHOIR_SUCCESS && args->json) {
 		json_dumpf(all, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
 		putchar('\n');
