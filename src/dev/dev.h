@@ -74,7 +74,8 @@ choir_status dev_keep(choir_buffer buffer, cl_mem *kept_p);
 
 /* dev_resolve: the access to `bytes` bytes of a buffer that dev_range has checked.  It enqueues nothing, except on
  * DIRECT devices one blocking map for each cl_mem, whose pointer is cached until the cl_mem is destroyed.  bytes 0:
- * direct with ptr NULL.  A cl_mem whose flags restrict the host is staged. */
+ * direct with ptr NULL.  A cl_mem whose flags restrict the host is staged.  SVM on STAGE devices that are no CPUs:
+ * blocks for the build of the kernel that copies it; TIMEOUT as of dev_kernel_take. */
 choir_status dev_resolve(choir_device *device, choir_buffer buffer, uint64_t bytes, bool write, struct dev_access *out);
 
 /* dev_deaths: a counter that grows when a cl_mem that prepared calls hold on to is destroyed, before its handle can be

@@ -55,10 +55,9 @@ static choir_status failure_of(cl_event event, cl_int rc)
 
 choir_status dev_wait(cl_event *event_p)
 {
+	cl_event event = *event_p;
 	choir_status st = CHOIR_SUCCESS;
 	cl_int rc;
-
-	cl_event event = *event_p;
 
 	if (event == NULL)
 		return CHOIR_SUCCESS;

@@ -22,19 +22,26 @@ int __wrap_fallocate(int fd, int mode, off_t at, off_t bytes)
 	return refusal != 0 ? -1 : __real_fallocate(fd, mode, at, bytes);
 }
 
-/* A shared mapping of a file under /dev/shm that is gone again, or not. */
-static unsigned char *shared_memory(bool keep_name, char name[64])
+/* A shared mapping of a new file, which is closed. */
+static unsigned char *map_new(int fd)
 {
 	unsigned char *memory;
-	int fd;
 
-	snprintf(name, 64, "/choir-borrow-%ld", (long)getpid());
-	fd = shm_open(name, O_CREAT | O_EXCL | O_RDWR, 0600);
 	assert_true(fd >= 0);
 	assert_int_equal(ftruncate(fd, BYTES), 0);
 	memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	assert_ptr_not_equal(memory, MAP_FAILED);
 	close(fd);
+	return memory;
+}
+
+/* A shared mapping of a file under /dev/shm that is gone again, or not. */
+static unsigned char *shared_memory(bool keep_name, char name[64])
+{
+	unsigned char *memory;
+
+	snprintf(name, 64, "/choir-borrow-%ld", (long)getpid());
+	memory = map_new(shm_open(name, O_CREAT | O_EXCL | O_RDWR, 0600));
 	if (!keep_name)
 		shm_unlink(name);
 	return memory;
@@ -155,7 +162,6 @@ static void test_long_path(void **state)
 	struct borrow_address address;
 	unsigned char *memory;
 	size_t n[8] = { 0 };
-	int fd;
 
 	(void)state;
 	for (int i = 0; i < 8; i++) {
@@ -164,12 +170,7 @@ static void test_long_path(void **state)
 		strcat(path, folder);
 		assert_int_equal(i < 7 ? mkdir(path, 0700) : 0, 0);
 	}
-	fd = open(path, O_CREAT | O_EXCL | O_RDWR, 0600);
-	assert_true(fd >= 0);
-	assert_int_equal(ftruncate(fd, BYTES), 0);
-	memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	assert_ptr_not_equal(memory, MAP_FAILED);
-	close(fd);
+	memory = map_new(open(path, O_CREAT | O_EXCL | O_RDWR, 0600));
 	assert_int_equal(borrow_begin(memory, BYTES, &address), CHOIR_SUCCESS);
 	borrow_end(&address);
 	munmap(memory, BYTES);

@@ -89,7 +89,7 @@ static int read_mode(const struct args_texts *texts, struct args *out)
 	out->format = texts->dot ? CHOIR_PLAN_DOT : out->json ? CHOIR_PLAN_JSON : CHOIR_PLAN_TEXT;
 	if (texts->dot && out->json)
 		return wrong("--dot", "--json", "one of the two");
-	if (out->rank != CHOIR_PLAN_ALL_RANKS && (out->mode != MODE_PRINT))
+	if (out->rank != CHOIR_PLAN_ALL_RANKS && out->mode != MODE_PRINT)
 		return wrong("--rank", "N", "a plan that is printed");
 	if (out->end < out->options.bytes)
 		return wrong("-e", texts->end, "a size of at least -b");
